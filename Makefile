@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The only makefile. `make help` prints the targets.
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/bash
+
+export PATH := $(PATH):/usr/sbin:/sbin
+
+# SANITIZE=address,undefined builds beside the plain build, in a folder of its own.
+SANITIZE ?=
+BUILD := build$(if $(SANITIZE),/sanitize)
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' $(1) $(2);)
+
+CC := gcc
+CLANG ?= clang
+BPFTOOL ?= bpftool
+PKG_CONFIG ?= pkg-config
+VERSION := 0.1.0
+
+# What apt installs; `make deps` compares it with what is there.
+PACKAGES := gcc make clang llvm pkg-config libbpf-dev bpftool libelf-dev zlib1g-dev libjson-c-dev libssl-dev \
+	libcmocka-dev uthash-dev libcap-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
+TEST_PACKAGES := python3 python3-requests python3-pytest curl nodejs iproute2 valgrind perl bats
+
+LIBRARIES := libbpf json-c libcrypto libcap
+PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) 2>/dev/null)
+PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES) 2>/dev/null) -lz
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2
+CFLAGS ?= -O2 -g
+override CFLAGS += -std=gnu17 $(WARN) -D_GNU_SOURCE -DNIGHTCLERK_VERSION='"$(VERSION)"' -include user/banned.h
+ifneq ($(SANITIZE),)
+override CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+override LDFLAGS += -fsanitize=$(SANITIZE)
+endif
+
+# llhttp: packaged as a library from Debian 13 on; on Debian 12 the node-llhttp package ships the same C sources.
+ifeq ($(shell $(PKG_CONFIG) --exists libllhttp 2>/dev/null && echo yes),yes)
+LLHTTP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libllhttp)
+LLHTTP_LIBS := $(shell $(PKG_CONFIG) --libs libllhttp)
+LLHTTP_OBJECTS :=
+else
+LLHTTP_DIR ?= /usr/share/llhttp
+LLHTTP_CFLAGS := -isystem /usr/share/include/llhttp
+LLHTTP_OBJECTS := $(patsubst %,$(BUILD)/llhttp/%.o,api http llhttp)
+endif
+
+USER_SOURCES := $(wildcard user/*.c)
+USER_OBJECTS := $(USER_SOURCES:%.c=$(BUILD)/%.o)
+LIB_OBJECTS := $(filter-out $(BUILD)/user/main.o,$(USER_OBJECTS))
+LIB := $(BUILD)/libnightclerk.a
+TOOLS := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard tools/*.c))
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
+LIVE_TOOLS := $(patsubst tests/live/%.c,$(BUILD)/tests/live/%,$(wildcard tests/live/*.c))
+
+.PHONY: all
+all: $(BUILD)/nightclerk $(TOOLS) ## build build/nightclerk and the fixture tools
+
+# ---- kernel side ----
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Ivmlinux \
+	-D__TARGET_ARCH_$(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/') \
+	-idirafter /usr/include/$(shell uname -m)-linux-gnu
+
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | needs-packages
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+
+$(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$*)_bpf > $@
+
+# ---- collector ----
+$(BUILD)/user/capture.o: $(BUILD)/bpf/capture.skel.h
+
+$(BUILD)/user/%.o: user/%.c | needs-packages
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) $(LLHTTP_CFLAGS) -I$(BUILD)/bpf -MMD -MP -c $< -o $@
+
+$(BUILD)/llhttp/%.o: $(LLHTTP_DIR)/%.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O2 -g -std=gnu17 $(LLHTTP_CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -c $< -o $@
+
+$(LIB): $(LIB_OBJECTS) $(LLHTTP_OBJECTS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/nightclerk: $(BUILD)/user/main.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(LIB) $(PKG_LIBS) $(LLHTTP_LIBS)
+
+# ---- fixtures: share no code with the observer ----
+$(BUILD)/%: tools/%.c | needs-packages
+	$(call say,TOOL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< -pthread -lcrypto
+
+# ---- tests ----
+$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
+	$(call say,TEST,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) $(LLHTTP_CFLAGS) -Iuser -Itests/unit -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LIB) -lcmocka $(PKG_LIBS) $(LLHTTP_LIBS) -pthread
+
+$(BUILD)/tests/live/%: tests/live/%.c
+	$(call say,TOOL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< -pthread -lcrypto
+
+.PHONY: help
+help: ## print the targets
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
+
+.PHONY: deps
+deps: ## install the Debian packages that are missing (root)
+	@tools/install-packages $(PACKAGES) $(TEST_PACKAGES)
+
+# Only says what is missing; the build itself never installs.
+.PHONY: needs-packages
+needs-packages:
+	@for c in $(CC) $(CLANG) $(BPFTOOL) $(PKG_CONFIG); do command -v $$c >/dev/null || { echo "make: $$c is missing: run 'make deps' as root" >&2; exit 1; }; done
+	@$(PKG_CONFIG) --exists $(LIBRARIES) || { echo "make: a library of [$(LIBRARIES)] is missing: run 'make deps' as root" >&2; exit 1; }
+
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel side as the collector sees it. The only file that knows libbpf.
+ * Loads, attaches, drains both rings, reads counters, takes everything down.
+ */
+#ifndef NIGHTCLERK_CAPTURE_H
+#define NIGHTCLERK_CAPTURE_H
+
+#include "input.h"
+#include "sequencer.h"
+
+enum capture_scope {
+	CAPTURE_TREE, /* processes given with capture_add_process() and all their descendants */
+	CAPTURE_PID,  /* one process, given as (pid namespace, pid): capture_options.pid in the caller's namespace */
+	CAPTURE_CGROUP,
+	CAPTURE_UID,
+	CAPTURE_COMM,
+	CAPTURE_PORT, /* a local or remote port */
+	CAPTURE_ALL,
+};
+
+enum capture_door { CAPTURE_DOOR_AUTO, CAPTURE_DOOR_KPROBE, CAPTURE_DOOR_TRACEPOINT };
+const char *capture_door_name(enum capture_door door);
+
+struct capture_options {
+	enum capture_scope scope;
+	enum capture_door door;
+	uint32_t pid;
+	uint64_t cgroup_id;
+	uint32_t uid;
+	char comm[WIRE_COMM_BYTES];
+	uint16_t port;
+	bool host_wide;		 /* false: only the caller's network namespace, compared before anything else */
+	size_t data_ring_bytes;	 /* power of two, a page at least; 0 = 64 MiB */
+	size_t lifecycle_ring_bytes; /* 0 = 4 MiB */
+};
+
+#define CAPTURE_REASON_MAX 512
+
+struct capture;
+
+/*
+ * Loads and attaches. 0 or -errno; on failure reason (CAPTURE_REASON_MAX
+ * bytes) holds one line that names the missing thing and the remedy
+ * ("needs CAP_BPF and CAP_PERFMON: run as root", "kernel has no BTF ...").
+ * Nothing stays attached after a failure.
+ */
+int capture_open(const struct capture_options *options, struct capture **ret_capture, char *reason);
+/* Detaches and frees everything; removes tracefs events. Accepts NULL. */
+void capture_close(struct capture *capture);
+
+enum capture_door capture_door(const struct capture *capture);
+
+/* Puts a process (tgid in the initial pid namespace's numbering as the kernel has it) into the tree. 0 or -errno. */
+int capture_add_process(struct capture *capture, uint32_t tgid);
+/* The processes of the tree that live now: up to max tgids; returns how many there are, or -errno. */
+int capture_tree(struct capture *capture, uint32_t *tgids, size_t max);
+
+/* An epoll descriptor that becomes readable when either ring wants to be drained. Owned by capture. */
+int capture_fd(const struct capture *capture);
+/*
+ * Moves everything that both rings hold into the sequencer. Returns how many
+ * events, or -errno (-EPROTO: a record of another version). Call it at least
+ * every 5 ms: records are submitted without a wake-up below a fill level.
+ */
+int capture_drain(struct capture *capture, struct sequencer *sequencer);
+/* Bytes waiting in the data ring now. */
+size_t capture_ring_fill(const struct capture *capture);
+size_t capture_ring_size(const struct capture *capture);
+
+int capture_counters(const struct capture *capture, struct counters *ret_counters);
+
+/*
+ * At the end of a run, after the rings are empty: one WIRE_END with
+ * WIRE_STILL_OPEN per flow that lives, so that a loss at its tail shows.
+ */
+int capture_flush_flows(struct capture *capture, struct sequencer *sequencer);
+
+/* The collector has given the flow up (blind, broken): the kernel stops copying it and its peer's. */
+void capture_mute(struct capture *capture, uint64_t flow);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes of one direction -> HTTP/1.x messages (RFC 9112). The only file that
+ * knows llhttp. Pull style: the caller feeds slices and takes parts.
+ *
+ *	while ((step = http_next(reader, &input, &part)) != HTTP_NEED_MORE)
+ *		...
+ *
+ * No clock, no I/O, no logging. Memory: one head of at most LIMIT_HEAD_BYTES.
+ * The body is never kept here.
+ */
+#ifndef NIGHTCLERK_HTTP_H
+#define NIGHTCLERK_HTTP_H
+
+#include "bytes.h"
+#include "limits.h"
+
+enum http_side { HTTP_REQUEST, HTTP_RESPONSE };
+
+enum http_step {
+	HTTP_NEED_MORE, /* all of *input was taken */
+	HTTP_HEAD,	/* a head is whole: part->head, lent until the next HTTP_HEAD or http_reader_reset */
+	HTTP_BODY,	/* entity bytes after transfer decoding: part->body, a slice of input */
+	HTTP_END,	/* the message is complete; part->ended says how */
+	HTTP_TUNNEL,	/* after this head the stream is no longer HTTP (101, CONNECT): stop feeding */
+	HTTP_BROKEN,	/* not HTTP/1.x any more: part->reason; stop feeding */
+};
+
+enum http_ended {
+	HTTP_ENDED_NONE,    /* not complete */
+	HTTP_ENDED_NO_BODY, /* by rule: HEAD, 1xx, 204, 304, or a request without a length */
+	HTTP_ENDED_LENGTH,  /* Content-Length reached */
+	HTTP_ENDED_CHUNKED, /* the zero chunk and its trailer */
+	HTTP_ENDED_CLOSE,   /* ran to a clean close */
+};
+
+struct http_field {
+	struct bytes name;  /* as sent */
+	struct bytes value; /* OWS trimmed, obs-fold replaced by one SP */
+};
+
+struct http_head {
+	enum http_side side;
+	/* request */
+	struct bytes method;
+	struct bytes target; /* as sent: origin, absolute, authority or asterisk form */
+	/* response */
+	unsigned int status; /* 100 to 999 */
+	unsigned int http_major;
+	unsigned int http_minor;
+	const struct http_field *fields; /* in order; repeated names stay apart */
+	size_t field_count;
+	size_t fields_dropped;	     /* beyond LIMIT_HEAD_FIELDS: a name not found may have been among them */
+	bool cut;		     /* beyond LIMIT_HEAD_BYTES: the same */
+	bool framing_ambiguous;	     /* Transfer-Encoding and Content-Length both there (RFC 9112 section 6.1) */
+	bool obs_fold;
+	bool keep_alive;	     /* the connection persists after this message (RFC 9112 section 9.3) */
+	bool expects_continue;	     /* Expect: 100-continue */
+	bool has_content_length;
+	uint64_t content_length;
+	bool chunked;
+};
+
+struct http_part {
+	const struct http_head *head;
+	struct bytes body;
+	enum http_ended ended;
+	const char *reason; /* static text: "bad chunk size", ... */
+};
+
+struct http_reader;
+
+/* NULL when out of memory. */
+struct http_reader *http_reader_new(enum http_side side);
+void http_reader_free(struct http_reader *reader); /* accepts NULL */
+
+/*
+ * Responses only, before the bytes of each final response are fed: the method
+ * that it answers, since HEAD and CONNECT change the framing (RFC 9112
+ * section 6.3). It holds for every 1xx and for the final response after them.
+ */
+void http_reader_expect(struct http_reader *reader, struct bytes request_method);
+
+/*
+ * Takes bytes from the front of *input and stops after one part. -ENOMEM shows
+ * as HTTP_BROKEN with the reason "out of memory".
+ */
+enum http_step http_next(struct http_reader *reader, struct bytes *input, struct http_part *ret_part);
+
+/*
+ * length bytes are missing here. True when framing survives: they lie wholly
+ * inside a body of known length; the body is then short by that much. False
+ * otherwise: nothing after it can be placed; stop feeding.
+ */
+bool http_skip(struct http_reader *reader, uint64_t length);
+
+/*
+ * The stream ended; clean = by FIN, not by RST. Gives HTTP_END for a
+ * close-delimited response after a whole head, HTTP_NEED_MORE between
+ * messages, HTTP_BROKEN ("ended inside a message") otherwise.
+ */
+enum http_step http_finish(struct http_reader *reader, bool clean, struct http_part *ret_part);
+
+/* Between two messages: nothing of a next one has been read. */
+bool http_reader_idle(const struct http_reader *reader);
+/* Inside a head that is not complete yet. */
+bool http_reader_in_head(const struct http_reader *reader);
+
+/* The first field of that name (no case), or NULL. */
+const struct http_field *http_head_find(const struct http_head *head, struct bytes name);
+/* How many fields have that name. */
+size_t http_head_count(const struct http_head *head, struct bytes name);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every cap of the collector in one place. Reaching one evicts or truncates,
+ * sets a flag in the result and bumps a counter; it never aborts.
+ */
+#ifndef NIGHTCLERK_LIMITS_H
+#define NIGHTCLERK_LIMITS_H
+
+#define LIMIT_HEAD_BYTES (64 * 1024)		/* start line and fields of one message */
+#define LIMIT_HEAD_FIELDS 256			/* fields kept of one message; the rest are parsed and counted */
+#define LIMIT_BODY_BYTES (8 * 1024 * 1024)	/* body text kept for its canonical form */
+#define LIMIT_JSON_DEPTH 512			/* nesting; deeper bodies are hashed raw */
+#define LIMIT_OPEN_CALLS_PER_CONNECTION 4096	/* pipelined requests that wait for an answer */
+#define LIMIT_PATH_BYTES 8192			/* printed of a path or a query */
+#define LIMIT_HELD_BYTES (64 * 1024 * 1024)	/* out-of-order events that the sequencer holds */
+#define LIMIT_FINDINGS_PER_CALL 1000		/* events per fingerprint; then counts */
+#define LIMIT_REMEMBERED_ATTEMPTS 1000000
+
+#define SEQUENCER_WATERMARK_NS (5 * 1000 * 1000ULL)
+#define SEQUENCER_HOLD_NS (1000 * 1000 * 1000ULL) /* longest wait for bytes that an event rests on */
+
+#endif

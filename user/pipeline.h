@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One input in, ledger lines, events and alerts out: the page that tells the
+ * story. Connects the stages and knows no file, no clock and no kernel.
+ */
+#ifndef NIGHTCLERK_PIPELINE_H
+#define NIGHTCLERK_PIPELINE_H
+
+#include "alert.h"
+#include "connection.h"
+
+struct pipeline_output {
+	struct buffer ledger; /* whole lines; the caller writes them and clears it */
+	struct buffer events;
+	struct buffer alerts; /* live blocks, where asked for; at the end, all of them */
+	struct buffer calls;  /* `watch`: one aligned line a call */
+};
+
+struct pipeline_options {
+	struct judge_options judge;
+	bool live_alerts; /* `watch`: blocks as they arise, else only after INPUT_CLOSING */
+	bool live_calls;
+	bool no_alerts;
+	struct alert_style style;
+};
+
+struct pipeline;
+
+/* Borrows run for its lifetime. Writes the start event. NULL when out of memory. */
+struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline_options *options,
+			      struct pipeline_output *output);
+void pipeline_free(struct pipeline *pipeline); /* accepts NULL */
+
+/* 0, or -ENOMEM: something was lost, and the summary will say so. */
+int pipeline_feed(struct pipeline *pipeline, const struct input *input);
+
+/* Flows that were given up since the last call: the kernel need not copy them. Returns 0 when there is none. */
+uint64_t pipeline_next_muted(struct pipeline *pipeline);
+
+/* Calls whose end is still due: `run` lingers for them. */
+size_t pipeline_open_calls(const struct pipeline *pipeline);
+
+/* After INPUT_CLOSING: 10, 11, or the command's own status (0 where none was run). */
+int pipeline_exit_status(const struct pipeline *pipeline);
+/* One line for people. Valid until pipeline_free. */
+const char *pipeline_summary_line(const struct pipeline *pipeline);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The recording: everything that the pipeline takes in, as a file.
+ *
+ * Layout: 16 magic bytes that hold the format version, then blocks. A block is
+ * {u32 magic, u32 payload bytes, u32 crc32 of the payload, u32 kind}, little
+ * endian, then the payload. The first block is the header (JSON text); every
+ * further block holds whole inputs (see input.h); the last one is the closing
+ * input. A file that was cut is readable to its last whole block. Bodies are
+ * in it as they were sent: it is opened 0600 by whoever asks for it.
+ *
+ * The reader trusts no length: blocks are at most RECORDING_BLOCK_MAX bytes.
+ */
+#ifndef NIGHTCLERK_RECORDING_H
+#define NIGHTCLERK_RECORDING_H
+
+#include "input.h"
+#include <stdio.h>
+
+#define RECORDING_VERSION 1
+#define RECORDING_BLOCK_MAX (1024 * 1024)
+
+/* Facts of the run that the pipeline needs and that no input carries. */
+struct run_facts {
+	uint8_t boot_id[16];
+	uint8_t salt[32];	/* for hashes of secrets; per run */
+	char run_id[17];	/* 16 hex digits */
+	char version[32];	/* of nightclerk */
+	char door[16];		/* "tracepoint", "kprobe" */
+	char kernel[65];	/* uname -r */
+	char canary[16];	/* "seen", "none" */
+	char scope[64];		/* "tree", "pid 4711", ... */
+	char command[256];	/* argv[0]; "" where no command is run */
+	int32_t argument_count; /* argv[1..]; their text is never kept */
+	int64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
+	uint64_t start_ns;	/* CLOCK_MONOTONIC at the start */
+	char options[1024];	/* JSON object: the judging options as the run had them (options.h) */
+};
+
+/* ---- writing ---- */
+
+struct recording_writer;
+
+/*
+ * Takes ownership of file (opened for binary writing) and writes the header.
+ * 0 or -errno; *ret_writer untouched on failure (file is then closed).
+ */
+int recording_writer_new(FILE *file, const struct run_facts *facts, struct recording_writer **ret_writer);
+/* Appends one input. Errors stick: the first -errno comes back from every later call. */
+int recording_write(struct recording_writer *writer, const struct input *input);
+/* Flushes what is whole to the file: called on each tick. */
+int recording_flush(struct recording_writer *writer);
+/* Flushes, closes and frees; 0 or the first error. Accepts NULL. */
+int recording_writer_free(struct recording_writer *writer);
+
+/* ---- reading ---- */
+
+enum recording_result {
+	RECORDING_INPUT,	/* *ret_input is lent until the next call */
+	RECORDING_END,		/* the closing block was read */
+	RECORDING_CUT,		/* the file ends before its closing block; all before is good */
+	RECORDING_DAMAGED,	/* a checksum, length or field is wrong: recording_error() says where and what */
+	RECORDING_IO_ERROR,
+};
+
+struct recording_reader;
+
+/*
+ * Takes ownership of file. 0, -ENOMEM, -EIO, -EPROTONOSUPPORT (another
+ * version), or -EBADMSG (not a recording); *ret_reader is set in every case
+ * but -ENOMEM, so that recording_error() can say what is wrong.
+ */
+int recording_reader_new(FILE *file, struct recording_reader **ret_reader);
+const struct run_facts *recording_facts(const struct recording_reader *reader);
+enum recording_result recording_next(struct recording_reader *reader, struct input *ret_input);
+/* One line in words: what is wrong, at which byte. Empty when nothing is. */
+const char *recording_error(const struct recording_reader *reader);
+void recording_reader_free(struct recording_reader *reader); /* accepts NULL */
+
+#endif
