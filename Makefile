@@ -113,6 +113,47 @@ $(BUILD)/tests/live/%: tests/live/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< -pthread -lcrypto
 
+# ---- running them ----
+CHECK := $(UNIT_TESTS)
+LIVE := $(sort $(wildcard tests/live/*.t))
+RUN := /usr/bin/python3 tests/run.py
+
+.PHONY: tests
+tests: all $(UNIT_TESTS) $(LIVE_TOOLS)
+
+.PHONY: check
+check: tests ## unit and case tests: no root, no network
+	@$(RUN) --label unit $(CHECK)
+
+.PHONY: memcheck
+memcheck: tests ## the same under valgrind
+	@$(RUN) --label valgrind --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect' $(CHECK)
+
+.PHONY: live
+live: tests ## real sockets and real clients on this kernel, in network namespaces of their own (root)
+	@$(RUN) --label live $(LIVE)
+
+.PHONY: demo
+demo: setup ## the main job on real traffic: one client, two charges, one alert (root)
+	@tools/demo
+
+.PHONY: test
+test: setup ## install what is missing, build, and run every test that this machine can run (root for the live ones)
+	@$(MAKE) --no-print-directory -s tests
+	@$(MAKE) --no-print-directory -s SANITIZE=address,undefined tests
+	@$(RUN) --label unit $(CHECK) --label sanitizers $(CHECK:build/%=build/sanitize/%) \
+		--label valgrind --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect' $(CHECK) \
+		--wrap '' --label mutants tools/mutate-table --label live $(LIVE)
+
+.PHONY: mutate-table
+mutate-table: tests ## flip every cell of the decision table: exactly its tests must fail
+	@tools/mutate-table
+
+# Packages first: what the build itself looks for may only be there afterwards.
+.PHONY: setup
+setup: deps
+	@$(MAKE) --no-print-directory -s all
+
 .PHONY: help
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22

@@ -37,7 +37,7 @@ enum wire_kind {
 	WIRE_FORK,	/* process: tgid is the child, parent_tgid the parent */
 	WIRE_EXEC,	/* process: comm is the new name */
 	WIRE_EXIT,	/* process: its last thread ended */
-	WIRE_CONNECT,	/* a process in scope started to connect off loopback */
+	WIRE_CONNECT,	/* a process in scope started to connect off loopback; local_port 0: none chosen yet */
 };
 
 /* Why bytes are missing. The names printed for them are in user/names.h. */
@@ -57,7 +57,7 @@ enum wire_cause {
 /* wire_event.flags */
 #define WIRE_CLIENT 0x0001	/* this end connected */
 #define WIRE_SERVER 0x0002	/* this end accepted */
-#define WIRE_JOINED_LATE 0x0004 /* first seen after it was established: offset 0 is not its first byte */
+#define WIRE_JOINED_LATE 0x0004 /* bytes crossed before it was seen: of its stream, those before WIRE_OPEN's offset */
 #define WIRE_STILL_OPEN 0x0008	/* WIRE_END made by the collector at the end of a run for a live socket */
 #define WIRE_MPTCP 0x0010
 #define WIRE_KTLS 0x0020
@@ -106,15 +106,19 @@ struct wire_event {
 	__u64 start_ns; /* CLOCK_MONOTONIC when the send call began */
 	__u64 when_ns;	/* CLOCK_MONOTONIC when this record was made; never before start_ns */
 
-	__u64 received_bytes; /* what this end's kernel had received: rcv_nxt as an offset of the peer's stream */
-	__u64 read_bytes;     /* what this end's application had read: copied_seq as an offset of the peer's stream */
+	/*
+	 * Of the peer's stream; where a send is told about, as it was when the send
+	 * began. Both count the peer's FIN as one byte once it came or was read.
+	 */
+	__u64 received_bytes; /* what this end's kernel had received: rcv_nxt */
+	__u64 read_bytes;     /* what this end's application had read: copied_seq */
 
 	__u32 send_base_seq;	/* raw sequence number of stream offset 0 */
 	__u32 receive_base_seq; /* the same for the peer's stream */
 
 	__u32 netns; /* inode of the network namespace */
 	__u32 uid;   /* as the initial user namespace sees it */
-	__u32 tgid;  /* 0 where no process may be named (WIRE_STATE, WIRE_RESET, WIRE_END) */
+	__u32 tgid;  /* 0 where no process may be named: all but WIRE_DATA, sends' WIRE_HOLE, WIRE_CONNECT, processes */
 	__u32 tid;
 	__u32 ns_tgid;	   /* tgid inside the process's own pid namespace */
 	__u32 parent_tgid; /* WIRE_FORK only */

@@ -12,6 +12,6 @@
 #include <time.h>
 
 #pragma GCC poison strcpy strcat strncpy strncat strtok sprintf vsprintf gets atoi atol atof
-#pragma GCC poison gmtime localtime ctime asctime popen system alloca
+#pragma GCC poison gmtime localtime ctime asctime popen system
 
 #endif

@@ -44,6 +44,25 @@ const char *call_class_name(enum call_class class);
 /* What the class rests on, weakest first; design: policy > protocol > tool name > path > method. */
 enum class_source { CLASS_BY_METHOD, CLASS_BY_PATH, CLASS_BY_TOOL_NAME, CLASS_BY_PROTOCOL, CLASS_BY_POLICY };
 
+/* What the request's body was recognised as; it says which of its members are volatile. */
+enum call_protocol {
+	PROTOCOL_NONE,
+	PROTOCOL_JSON_RPC, /* of nobody we know */
+	PROTOCOL_MCP,
+	PROTOCOL_A2A,
+	PROTOCOL_GRAPHQL,
+	PROTOCOL_OPENAI, /* and what speaks like it: vLLM, llama.cpp */
+	PROTOCOL_ANTHROPIC,
+	PROTOCOL_GEMINI,
+	PROTOCOL_OLLAMA,
+	PROTOCOL_LLAMA_CPP,
+	PROTOCOL_LLM, /* another model API */
+	PROTOCOL_AWS,
+};
+
+/* Longer names of tools and models are cut. MCP allows 128 for a tool. */
+#define CALL_NAME_BYTES 128
+
 enum call_ended {
 	CALL_ENDED_NONE, /* no final status line came */
 	CALL_ENDED_LENGTH,
@@ -113,7 +132,7 @@ struct call {
 	enum class_source class_source;
 	const char *class_by; /* the rule that decided, static or owned by the policy */
 	bool idempotent_hint; /* PUT, DELETE, or a tool that says idempotentHint */
-	struct bytes tool;    /* empty = none */
+	struct bytes tool;    /* MCP tool or JSON-RPC method; empty = none */
 	struct bytes model;
 	struct bytes retry_hint; /* JSON object text, or empty */
 	bool has_fingerprint;
@@ -124,6 +143,12 @@ struct call {
 	bool has_principal;
 	bool principal_is_bearer;
 	struct digest principal; /* salted */
+	enum call_protocol protocol;
+	bool known_write;      /* a rule names it a write: more than "no rule calls it a read" */
+	bool mcp_continuation; /* an MCP call again, with the input that the server asked for */
+	bool mcp_lists_tools;  /* a tools/list: its answer is worth learning from */
+	uint8_t tool_text[CALL_NAME_BYTES]; /* what tool and model point at: the body goes before the call does */
+	uint8_t model_text[CALL_NAME_BYTES];
 
 	/* the response */
 	unsigned int status;	 /* final status; 0 = none */
@@ -139,6 +164,8 @@ struct call {
 	uint64_t response_wire_bytes; /* head and body, as sent, without interim responses */
 	uint64_t delivered_bytes;     /* of response_wire_bytes that the client's application read; valid unless UNKNOWN */
 	bool replayed;		      /* Idempotent-Replayed: true and kin */
+	bool wants_answer;	      /* set by pipeline.c before the answer comes: keep its entity */
+	struct bytes answer;	      /* the entity so far, where it is kept; transfer coding undone */
 	int64_t retry_after_s;	      /* Retry-After as seconds; -1 = none or a date */
 	bool answer_complete;
 	struct usage usage;

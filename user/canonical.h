@@ -30,20 +30,26 @@ struct canonical {
 	bool duplicate_key;	/* an object held one name twice; all members were kept */
 	bool lone_surrogate;	/* kept as \udxxx */
 	struct buffer text;	/* RAW and NONE: empty, use the body itself */
+	struct buffer spare;	/* private: work space that is used again */
 };
 
 /*
  * Makes the canonical form of a whole body, after transfer and content
  * decoding. content_type may be empty. 0 or -ENOMEM. ret_canonical must be
- * zeroed or used before (its buffer is used again); canonical_done() frees.
+ * zeroed or used before (its buffers are used again); canonical_done() frees.
  */
 int canonical_make(struct bytes content_type, struct bytes body, struct canonical *ret_canonical);
 void canonical_done(struct canonical *canonical);
 
+/* The reason that all of the functions below give when there is no memory: compare the pointer. */
+extern const char canonical_out_of_memory[];
+
 /*
  * One JSON text -> canonical text, appended to out. NULL on success, else a
  * static reason ("bad number", "nesting too deep", ...) with out as it was.
- * No recursion on input depth; depth at most LIMIT_JSON_DEPTH.
+ * Sets flags->duplicate_key and flags->lone_surrogate, never clears them. A
+ * byte order mark is dropped. No recursion on input depth; depth at most
+ * LIMIT_JSON_DEPTH. O(n log n); memory a small multiple of the text.
  */
 const char *canonical_json(struct bytes text, struct canonical *flags, struct buffer *out);
 /* application/x-www-form-urlencoded. Cannot fail but by memory: then "out of memory". */

@@ -51,22 +51,33 @@ void capture_close(struct capture *capture);
 
 enum capture_door capture_door(const struct capture *capture);
 
-/* Puts a process (tgid in the initial pid namespace's numbering as the kernel has it) into the tree. 0 or -errno. */
+/* Puts a process, numbered as the caller's pid namespace numbers it, into the tree. 0 or -errno (-ESRCH: there is none). */
 int capture_add_process(struct capture *capture, uint32_t tgid);
-/* The processes of the tree that live now: up to max tgids; returns how many there are, or -errno. */
+/* The processes of the tree that live now: up to max tgids, numbered as above; returns how many there are, or -errno. */
 int capture_tree(struct capture *capture, uint32_t *tgids, size_t max);
+/* Is that process, numbered as above, in the tree (CAPTURE_TREE) or the one that is watched (CAPTURE_PID)? */
+bool capture_in_scope(const struct capture *capture, uint32_t tgid);
+/*
+ * Two processes are in scope whatever the scope is, and their flows carry
+ * WIRE_CANARY; 0, 0 ends it. Numbered as above. 0 or -errno.
+ */
+int capture_set_canary(struct capture *capture, uint32_t client_tgid, uint32_t server_tgid);
 
 /* An epoll descriptor that becomes readable when either ring wants to be drained. Owned by capture. */
 int capture_fd(const struct capture *capture);
 /*
- * Moves everything that both rings hold into the sequencer. Returns how many
- * events, or -errno (-EPROTO: a record of another version). Call it at least
- * every 5 ms: records are submitted without a wake-up below a fill level.
+ * Moves what both rings hold at this moment into the sequencer. Returns how
+ * many events, or -errno (-EPROTO: a record of another version). Call it at
+ * least every 5 ms: records are submitted without a wake-up below a fill level.
+ * Read the clock before this call, not after, for the sequencer_pull() that
+ * follows: what came in meanwhile may still sit in one ring and not in the other.
  */
 int capture_drain(struct capture *capture, struct sequencer *sequencer);
 /* Bytes waiting in the data ring now. */
 size_t capture_ring_fill(const struct capture *capture);
 size_t capture_ring_size(const struct capture *capture);
+/* The most that ever waited there. */
+size_t capture_ring_peak(const struct capture *capture);
 
 int capture_counters(const struct capture *capture, struct counters *ret_counters);
 

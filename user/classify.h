@@ -3,16 +3,45 @@
  * What kind of call is it: mutating, read, llm, auth, telemetry.
  *
  * Ordered rules: policy file > protocol knowledge > tool names > path > method.
+ * What cannot be told is mutating. Pure: no I/O, no clock; it remembers what
+ * MCP servers said about their tools and nothing else.
  */
 #ifndef NIGHTCLERK_CLASSIFY_H
 #define NIGHTCLERK_CLASSIFY_H
 
 #include "call.h"
 
+struct classifier;
+
+struct classifier *classifier_new(void); /* NULL when out of memory */
+void classifier_free(struct classifier *classifier); /* accepts NULL */
+
 /*
- * Fills class, class_source, class_by, idempotent_hint, tool and model of a
- * call whose request is whole. Slices it sets point into the call's own memory.
+ * Fills class, class_source, class_by, idempotent_hint, tool, model, protocol,
+ * known_write, mcp_continuation and mcp_lists_tools of a call whose request is
+ * whole. The body, where it is held, is the plain entity: content codings are
+ * undone. class_by is static text; tool and model point into the call itself,
+ * so a call that is copied must be classified again.
+ *
+ * class CLASS_READ by CLASS_BY_METHOD means a safe method.
  */
-void classify_call(struct call *call);
+void classify_call(struct classifier *classifier, struct call *call);
+
+/* True for a call whose answer classify_answer() wants: a tools/list. */
+bool classify_wants_answer(const struct call *call);
+/* The whole body of that answer, plain, JSON or SSE framed. 0 or -ENOMEM. */
+int classify_answer(struct classifier *classifier, const struct call *call, struct bytes response_body);
+
+/*
+ * The text that two attempts are compared by: the canonical JSON text without
+ * the volatile members of the protocol that was recognised (a JSON-RPC id, MCP
+ * params._meta, stream of a model call, ...). Call it after classify_call().
+ *
+ * 1: the text is in out, which was cleared first; 0: use canonical_text as it
+ * is; -ENOMEM. A text that is not canonical JSON gives 0.
+ */
+int classify_comparable_text(const struct call *call, struct bytes canonical_text, struct buffer *out);
+/* The same for the prompt-level fingerprint: the budget of output tokens goes too. */
+int classify_prompt_text(const struct call *call, struct bytes canonical_text, struct buffer *out);
 
 #endif

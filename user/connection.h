@@ -1,61 +1,103 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wire events -> calls: both ends of every connection, their streams, their
- * HTTP messages, paired in order (RFC 9112 section 9.3.2).
+ * One TCP connection: the streams of its two ends -> HTTP messages -> calls,
+ * requests paired with responses in order (RFC 9112 section 9.3.2).
  *
- * Pull style: feed one input, then take what it led to.
- * Pure: no clock, no I/O, no logging.
+ * What an event leads to is pushed onto a queue of results; connections.c lends
+ * them to the pipeline one by one.
  */
 #ifndef NIGHTCLERK_CONNECTION_H
 #define NIGHTCLERK_CONNECTION_H
 
 #include "call.h"
-#include "input.h"
+#include "fingerprint.h"
 #include "lines.h"
+#include "stream.h"
+
+enum connection_side { SIDE_CLIENT, SIDE_SERVER };
 
 enum connection_step {
 	CONNECTION_NOTHING,
-	CONNECTION_REQUEST,  /* call: its request is complete, or it is all there will ever be */
-	CONNECTION_STATUS,   /* call: the head of its final response came, or its facts changed in another way */
-	CONNECTION_ANSWERED, /* call: answered whole, or never will be; it is freed at the next step */
+	CONNECTION_REQUEST,  /* call: its request is complete, or it is all there will ever be; body is valid during this step */
+	CONNECTION_CHANGED,  /* call: its facts changed (status, close, what was read) */
+	CONNECTION_ANSWERED, /* call: its response event is due; it may still change */
+	CONNECTION_CLOSED,   /* call: nothing will change any more; freed at the next step */
 	CONNECTION_HOLE,
-	CONNECTION_BLIND, /* the connection has been given up: kind, and its flows want muting */
-	CONNECTION_BLIND_END, /* its totals */
-	CONNECTION_BROKEN,
+	CONNECTION_BLIND,     /* the connection was given up: flow[] want muting */
+	CONNECTION_BLIND_END, /* its totals, when it ended */
+	CONNECTION_BROKEN,    /* one side is no HTTP/1.x any more: flow[] want muting */
 	CONNECTION_OFF_LOOPBACK,
 };
 
 struct connection_result {
+	enum connection_step step;
 	struct call *call;
 	struct connection_name name;
 	bool from_client;
+	bool matters; /* CONNECTION_BROKEN: HTTP had been spoken before */
 	uint64_t offset;
 	uint64_t length;
 	enum wire_cause cause;
 	enum blind_kind blind;
-	uint64_t bytes_out, bytes_in; /* client's, server's */
-	uint64_t flow[2];	      /* client's and server's flow ids, 0 = not seen */
+	uint64_t bytes_out, bytes_in; /* the client's, the server's */
+	uint64_t flow[2];	      /* indexed by side; 0 = not seen */
 	const char *reason;
 	uint64_t now_ns;
 };
 
+/* Where every byte of the streams went: message + hole + blind = accepted. */
 struct connection_totals {
 	uint64_t message_bytes;
 	uint64_t hole_bytes;
 	uint64_t blind_bytes;
-	uint64_t ended_flow_bytes; /* accepted bytes of flows that ended, from their WIRE_END */
 };
 
-struct connections;
+struct exchange; /* a call and what connection.c needs to make it */
 
-struct connections *connections_new(const uint8_t boot_id[16], struct fingerprinter *fingerprinter);
-void connections_free(struct connections *connections);
+/* What all connections share; owned by connections.c. */
+struct connection_shared {
+	const uint8_t *boot_id;
+	struct fingerprinter *fingerprinter;
+	struct connection_totals totals;
+	uint64_t next_number;
+	struct exchange *open;	  /* list: no final response yet, and its server has not closed */
+	size_t open_count;
+	struct exchange *waiting; /* list: complete, but what the client read of it is not known */
+	struct connection_result *queue;
+	size_t queue_head, queue_size, queue_capacity;
+	struct digest_state *spare_digest;
+	bool out_of_memory; /* something was lost since the last look */
+};
 
-/* 0 or -ENOMEM (the event is lost to the connection, which becomes undecidable). */
-int connections_feed(struct connections *connections, const struct input *input);
-enum connection_step connections_next(struct connections *connections, struct connection_result *ret_result);
+struct connection;
 
-size_t connections_open_calls(const struct connections *connections);
-void connections_totals(const struct connections *connections, struct connection_totals *ret_totals);
+/* Borrows shared for its lifetime. NULL when out of memory. */
+struct connection *connection_new(struct connection_shared *shared, const struct connection_name *name, uint32_t netns);
+/* Every call in it must have been closed: connection_finish() first. */
+void connection_free(struct connection *connection);
+
+/* An end of the connection was seen for the first time. */
+void connection_open(struct connection *connection, enum connection_side side, const struct wire_event *event);
+/* WIRE_DATA or WIRE_HOLE. */
+void connection_data(struct connection *connection, enum connection_side side, const struct wire_event *event,
+		     struct bytes payload);
+/* WIRE_STATE, WIRE_RESET. */
+void connection_state(struct connection *connection, enum connection_side side, const struct wire_event *event);
+/* WIRE_END; true when both ends are gone (or only this one was ever seen): finish and free it. */
+bool connection_end(struct connection *connection, enum connection_side side, const struct wire_event *event);
+/* Nothing will come any more: every call and blind record is closed. */
+void connection_finish(struct connection *connection, uint64_t now_ns);
+/* A process is gone: its open calls know. */
+void connection_process_exited(struct connection_shared *shared, uint32_t tgid, uint64_t process_start_ns);
+/* Time passed: response events that waited long enough for proof of delivery. */
+void connection_tick(struct connection_shared *shared, uint64_t now_ns);
+
+bool connection_is_late(const struct connection *connection);
+
+/* Appends a copy to the queue; false (and out_of_memory) when that cannot be. */
+bool connection_push(struct connection_shared *shared, const struct connection_result *result);
+
+/* Frees what a CONNECTION_CLOSED result lent, and the body after a CONNECTION_REQUEST. */
+void connection_result_done(struct connection_shared *shared, const struct connection_result *result);
 
 #endif

@@ -21,7 +21,9 @@ void digest_state_free(struct digest_state *state); /* accepts NULL */
 /* Each returns 0 or -ENOMEM (libcrypto failed). */
 int digest_start(struct digest_state *state);
 int digest_add(struct digest_state *state, struct bytes bytes);
-/* A length-prefixed field: 8 bytes little endian, then the bytes. No two lists of fields give one input. */
+/* 8 bytes, little endian. */
+int digest_add_number(struct digest_state *state, uint64_t number);
+/* A length-prefixed field: digest_add_number(), then the bytes. No two lists of fields give one input. */
 int digest_add_field(struct digest_state *state, struct bytes bytes);
 int digest_finish(struct digest_state *state, struct digest *ret_digest);
 /* One call for one slice. */

@@ -75,15 +75,37 @@ struct attempt_facts {
 	bool has_principal : 1;
 	bool bearer : 1;
 	bool known_write : 1;	  /* by policy, protocol or tool name */
+	bool continuation : 1;	  /* an MCP call again, with the input that the server asked for */
 	uint64_t principal;	  /* first 8 bytes of the salted hash */
-	uint64_t key;		  /* first 8 bytes of a hash of the key; 0 = none */
-	uint64_t body;		  /* first 8 bytes of sha; 0 = not known */
+	uint64_t key;		  /* a 64-bit hash of the key; 0 = none */
+	uint64_t body;		  /* first 8 bytes of its hash; 0 = not known */
 };
 
-/* Copies what the judge needs out of a call. */
+/*
+ * Copies what the judge needs out of a call; every other byte is 0, so that
+ * facts can be compared with memcmp. body is of sha, or of the fingerprint
+ * where the protocol has volatile members (a JSON-RPC id, stream of a model
+ * call): those are no other body.
+ */
 void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts);
 
-/* The rows of the table, in the order in which they are tried. */
+/*
+ * The rows of the table, in the order in which they are tried. The first two
+ * do not depend on time. All others are about what had happened by at_ns, the
+ * first byte of the later attempt:
+ *
+ * - a final status counts if its send began while the client was still there;
+ *   1xx and 101 are no final status;
+ * - an attempt is open, whatever its status, until its response was complete
+ *   or one side had closed;
+ * - a request that was never whole and got no final status was never read,
+ *   whoever closed, and at all times;
+ * - a success is cut if it was not complete, if the client did not read all of
+ *   it, or if it became complete only after the client had closed; delivered
+ *   "unknown" counts as read;
+ * - a status of 600 and more is a server error; 305, 306 and unassigned 3xx
+ *   are refused.
+ */
 enum finding_row {
 	ROW_UNDECIDABLE,
 	ROW_REPLAYED,
@@ -96,13 +118,39 @@ enum finding_row {
 	ROW_CONFLICT,		/* 408 409; 302 otherwise */
 	ROW_OVERLOADED,		/* 429 503 529 */
 	ROW_SERVER_ERROR,	/* every other 5xx, and 499 */
-	ROW_ASKED_AGAIN,	/* 401 407 417 3xx and the request they ask for; 300 304 */
+	ROW_ASKED_AGAIN,	/* 401 407 and other credentials, 417 and no Expect; 300 304 */
 	ROW_REFUSED,		/* every other 4xx; 301 307 308 to the same target */
 	ROW_COUNT,
 };
+
+/*
+ * The columns. A later attempt without a key, or with an invalid one, is
+ * COLUMN_NO_KEY whatever the earlier one had. One with a key is
+ * COLUMN_NEW_KEY unless the earlier one had the same: an absent or invalid key
+ * equals nothing. A key that may not have been seen, and a body that is not
+ * known where the keys are equal, leave several columns: if all of them say
+ * the same, that is the verdict, else it is undecidable.
+ */
 enum finding_column { COLUMN_NO_KEY, COLUMN_SAME_KEY_SAME_BODY, COLUMN_SAME_KEY_OTHER_BODY, COLUMN_NEW_KEY, COLUMN_COUNT };
+
+/* "undecidable", "client_gave_up", ... and "no_key", "same_key_same_body", ... */
 const char *finding_row_name(enum finding_row row);
 const char *finding_column_name(enum finding_column column);
+
+/* The row of earlier, judged for later, at later->first_ns. */
+enum finding_row finding_row_of(const struct attempt_facts *earlier, const struct attempt_facts *later);
+/* One bit (1 << column) for every column that the pair may be in; at least one. */
+unsigned int finding_columns_of(const struct attempt_facts *earlier, const struct attempt_facts *later);
+
+/*
+ * When an attempt stopped being open: before this time its row is ROW_OPEN for
+ * any later one, from then on it is one and the same. UINT64_MAX: still open.
+ * 0: its row never depends on time.
+ */
+uint64_t attempt_ended_ns(const struct attempt_facts *facts);
+
+/* Two attempts of one process. */
+bool attempts_share_process(const struct attempt_facts *a, const struct attempt_facts *b);
 
 struct verdict {
 	enum finding finding;
@@ -118,15 +166,60 @@ struct finding_options {
 	bool strict;
 };
 
+#define FINDING_BEARER_WINDOW_NS (15 * 60 * 1000000000ULL) /* between the first bytes of two bearer tokens' attempts */
+
 /*
  * Judges `later` against one earlier attempt with an equal fingerprint or an
  * equal key scope. Only what had happened to `earlier` by later->first_ns
- * counts, but for its late 2xx and its replay header.
+ * counts, but for its late 2xx (2xx, 303, 302 after a form POST), its replay
+ * header, a hole, and the exit of its process while it is open. An earlier one
+ * whose first byte came after that of the later one is open.
+ *
+ * No finding, whatever the table says:
+ * - different principals, but for a 401, 403 or 407 answered before, or two
+ *   bearer tokens of one process within FINDING_BEARER_WINDOW_NS;
+ * - a read by protocol, policy or safe method; the later request was never
+ *   whole (a hole in it aside); an MCP continuation of a call that was none.
+ *
+ * Then, in this order: a late 2xx makes dup_after_timeout high; strict turns
+ * safe_retry after a status outside of the stop rule's list into
+ * retry_after_unlisted_status and raises every finding but none, safe_retry
+ * and undecidable to medium; a read by path or tool name is at most low, an
+ * idempotent method at most low (not when strict), auth and telemetry at most
+ * info (strict or not). Undecidable has no severity and is never lowered.
+ *
+ * Class llm (of the later one) never uses the table, and strict does not change it:
+ * undecidable; none where either answer is a replay; no final status, its
+ * owner gone and another process asks: llm_redispatched_job; 2xx cut, or late:
+ * llm_billed_twice; 5xx but 503 and 529, 408, 409, no answer:
+ * llm_maybe_billed_twice; open: llm_identical_in_flight; delivered:
+ * llm_repeat; else none. With the same key and body each is at most info.
  */
 struct verdict finding_judge(const struct attempt_facts *earlier, const struct attempt_facts *later,
 			     const struct finding_options *options);
 
-/* True when a ranks above b: severity first (undecidable below medium, above low), then the later one wins. */
+/*
+ * A verdict that no attempt can exceed which ended as `earlier` did, whatever
+ * its key, body, principal or process. by_key: they share the key scope, else
+ * the fingerprint.
+ */
+struct verdict finding_worst_like(const struct attempt_facts *earlier, const struct attempt_facts *later,
+				  const struct finding_options *options, bool by_key);
+/* The highest severity that any verdict about later can have. */
+enum severity finding_highest(const struct attempt_facts *later, const struct finding_options *options);
+
+/*
+ * Three equal attempts in a row, a, b, c: is c a poll? No key and one
+ * principal on all, no known write, a and b answered by a delivered 2xx before
+ * the next began, gaps of FINDING_POLL_GAP_NS or more that differ by a tenth
+ * at most, and in each more waiting than answering. The caller then lowers
+ * dup_after_success to info, with finding_poll_rule.
+ */
+#define FINDING_POLL_GAP_NS 900000000ULL
+bool finding_is_poll(const struct attempt_facts *a, const struct attempt_facts *b, const struct attempt_facts *c);
+extern const char finding_poll_rule[];
+
+/* True when a ranks above b: none, info, low, undecidable, medium, high. False for equals: the later pair wins then. */
 bool verdict_worse(const struct verdict *a, const struct verdict *b);
 
 #endif

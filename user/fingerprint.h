@@ -21,8 +21,16 @@ struct fingerprinter *fingerprinter_new(const uint8_t salt[32]); /* NULL when ou
 void fingerprinter_free(struct fingerprinter *fingerprinter);	/* accepts NULL */
 
 /*
- * canonical_text: what call->sha is the hash of. Fills idem*, principal*,
- * fingerprint, key_scope and retry_hint. 0 or -ENOMEM.
+ * Fills idem*, principal*, fingerprint, key_scope and retry_hint. 0 or -ENOMEM;
+ * has_fingerprint is false then, and where there is no head or no call->sha.
+ *
+ * canonical_text: the text that attempts are compared by (canonical.h, less
+ * what classify_comparable_text() takes out). It enters the fingerprint where
+ * call->canon is CANONICAL_JSON, without the member that held the key; for
+ * every other kind call->sha does. call->class must be known.
+ *
+ * retry_hint always, and idem where the key was not a plain slice of the head,
+ * are lent: valid until the next fingerprint_call().
  */
 int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call, struct bytes canonical_text);
 
@@ -35,15 +43,8 @@ int call_id(struct fingerprinter *fingerprinter, const uint8_t boot_id[16], cons
 	    uint8_t ret_id[CALL_ID_BYTES]);
 
 /*
- * Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07 section 2.1)
- * and its other carriers: OWS off, one pair of quotes off, \" and \\ undone;
- * a list or two lines is IDEM_INVALID.
- */
-int idempotency_key(struct call *call);
-
-/*
- * "~" and 16 hex digits of the salted hash of a secret, for ledger and events
- * (ledger.md, Secrets). text holds 18 bytes.
+ * "~" and 16 hex digits of the salted hash of a secret, for ledger and events.
+ * text holds 18 bytes. All zeros when libcrypto failed.
  */
 void secret_text(struct fingerprinter *fingerprinter, struct bytes secret, char text[18]);
 

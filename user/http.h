@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes of one direction -> HTTP/1.x messages (RFC 9112). The only file that
- * knows llhttp. Pull style: the caller feeds slices and takes parts.
+ * Bytes of one direction -> HTTP/1.x messages (RFC 9112). Pull style: the
+ * caller feeds slices and takes parts. The parts do not depend on how the bytes
+ * were cut, but for the number of slices that a body comes in.
  *
  *	while ((step = http_next(reader, &input, &part)) != HTTP_NEED_MORE)
  *		...
@@ -19,10 +20,10 @@ enum http_side { HTTP_REQUEST, HTTP_RESPONSE };
 
 enum http_step {
 	HTTP_NEED_MORE, /* all of *input was taken */
-	HTTP_HEAD,	/* a head is whole: part->head, lent until the next HTTP_HEAD or http_reader_reset */
+	HTTP_HEAD,	/* a head is whole: part->head, lent until a byte of the next message is taken */
 	HTTP_BODY,	/* entity bytes after transfer decoding: part->body, a slice of input */
 	HTTP_END,	/* the message is complete; part->ended says how */
-	HTTP_TUNNEL,	/* after this head the stream is no longer HTTP (101, CONNECT): stop feeding */
+	HTTP_TUNNEL,	/* after this head the stream is no longer HTTP (101, 2xx to CONNECT): stop feeding */
 	HTTP_BROKEN,	/* not HTTP/1.x any more: part->reason; stop feeding */
 };
 
@@ -43,7 +44,7 @@ struct http_head {
 	enum http_side side;
 	/* request */
 	struct bytes method;
-	struct bytes target; /* as sent: origin, absolute, authority or asterisk form */
+	struct bytes target; /* as sent: origin, absolute, authority or asterisk form; a front of it when cut there */
 	/* response */
 	unsigned int status; /* 100 to 999 */
 	unsigned int http_major;
@@ -51,14 +52,15 @@ struct http_head {
 	const struct http_field *fields; /* in order; repeated names stay apart */
 	size_t field_count;
 	size_t fields_dropped;	     /* beyond LIMIT_HEAD_FIELDS: a name not found may have been among them */
-	bool cut;		     /* beyond LIMIT_HEAD_BYTES: the same */
-	bool framing_ambiguous;	     /* Transfer-Encoding and Content-Length both there (RFC 9112 section 6.1) */
+	bool cut;		     /* the field that went beyond LIMIT_HEAD_BYTES and all after it: the same */
+	bool framing_ambiguous;	     /* Transfer-Encoding beside Content-Length, or in HTTP/1.0 (RFC 9112 section 6.1) */
 	bool obs_fold;
 	bool keep_alive;	     /* the connection persists after this message (RFC 9112 section 9.3) */
 	bool expects_continue;	     /* Expect: 100-continue */
 	bool has_content_length;
 	uint64_t content_length;
-	bool chunked;
+	bool transfer_coded; /* Transfer-Encoding is there */
+	bool chunked;	     /* and its last coding is chunked */
 };
 
 struct http_part {
@@ -77,7 +79,8 @@ void http_reader_free(struct http_reader *reader); /* accepts NULL */
 /*
  * Responses only, before the bytes of each final response are fed: the method
  * that it answers, since HEAD and CONNECT change the framing (RFC 9112
- * section 6.3). It holds for every 1xx and for the final response after them.
+ * section 6.3). It holds for every 1xx and for the final response after them,
+ * and is forgotten with the head of that one.
  */
 void http_reader_expect(struct http_reader *reader, struct bytes request_method);
 
@@ -89,8 +92,9 @@ enum http_step http_next(struct http_reader *reader, struct bytes *input, struct
 
 /*
  * length bytes are missing here. True when framing survives: they lie wholly
- * inside a body of known length; the body is then short by that much. False
- * otherwise: nothing after it can be placed; stop feeding.
+ * inside a body of known length, or in one that runs to the end of the stream;
+ * the body is then short by that much. False otherwise: nothing after it can be
+ * placed; stop feeding (http_next() gives HTTP_BROKEN, "bytes missing").
  */
 bool http_skip(struct http_reader *reader, uint64_t length);
 

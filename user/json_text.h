@@ -25,12 +25,15 @@ void json_object_close(struct json_writer *writer);
 void json_array_open(struct json_writer *writer);
 void json_array_close(struct json_writer *writer);
 void json_key(struct json_writer *writer, const char *key);
-/* Valid UTF-8 stays as it is; control characters (U+0000-1F, 7F, 80-9F) become \u00XX; a byte that is not UTF-8 becomes \u00XX of that byte. */
+/*
+ * Valid UTF-8 stays as it is; control characters (U+0000-1F, 7F, 80-9F) become \u00XX; a byte that
+ * is not UTF-8 becomes \u00XX of that byte.
+ */
 void json_string(struct json_writer *writer, struct bytes text);
 void json_text(struct json_writer *writer, const char *text); /* NULL gives null */
 void json_unsigned(struct json_writer *writer, uint64_t value);
 void json_signed(struct json_writer *writer, int64_t value);
-void json_bool(struct json_writer *writer, bool value);
+void json_boolean(struct json_writer *writer, bool value);
 void json_null(struct json_writer *writer);
 void json_hex(struct json_writer *writer, const uint8_t *bytes, size_t byte_count);
 /* nanoseconds as seconds with six decimals, truncated: 1790000000.123456 */

@@ -9,12 +9,16 @@
 #define LIMIT_HEAD_BYTES (64 * 1024)		/* start line and fields of one message */
 #define LIMIT_HEAD_FIELDS 256			/* fields kept of one message; the rest are parsed and counted */
 #define LIMIT_BODY_BYTES (8 * 1024 * 1024)	/* body text kept for its canonical form */
+#define LIMIT_ANSWER_BYTES (1024 * 1024)	/* of an answer that a later stage reads (tools/list) */
 #define LIMIT_JSON_DEPTH 512			/* nesting; deeper bodies are hashed raw */
 #define LIMIT_OPEN_CALLS_PER_CONNECTION 4096	/* pipelined requests that wait for an answer */
 #define LIMIT_PATH_BYTES 8192			/* printed of a path or a query */
 #define LIMIT_HELD_BYTES (64 * 1024 * 1024)	/* out-of-order events that the sequencer holds */
 #define LIMIT_FINDINGS_PER_CALL 1000		/* events per fingerprint; then counts */
 #define LIMIT_REMEMBERED_ATTEMPTS 1000000
+#define LIMIT_REMEMBERED_TOOLS 4096		/* MCP tools whose annotations are kept; then the oldest go */
+#define LIMIT_TOOL_PATH_BYTES 1024		/* of an MCP endpoint; tools behind a longer path are not remembered */
+#define LIMIT_CGROUPS 65536
 
 #define SEQUENCER_WATERMARK_NS (5 * 1000 * 1000ULL)
 #define SEQUENCER_HOLD_NS (1000 * 1000 * 1000ULL) /* longest wait for bytes that an event rests on */

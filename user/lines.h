@@ -16,10 +16,10 @@
 
 struct line_context {
 	const struct run_facts *run;
-	int64_t wall_offset_ns;		/* now */
-	struct bytes mark;		/* label of the last mark */
+	int64_t wall_offset_ns; /* now */
+	struct bytes mark;	/* label of the last mark */
 	bool has_mark;
-	struct bytes cgroup_path;	/* of the call's process; empty = unknown: null */
+	struct bytes cgroup_path;	     /* of the call's process; empty = unknown: null */
 	struct fingerprinter *fingerprinter; /* for secrets */
 };
 
@@ -27,30 +27,37 @@ struct line_context {
 int ledger_line(const struct line_context *context, const struct call *call, struct buffer *out);
 
 /* events */
-int event_start(const struct line_context *context, const struct judge_options *options, struct buffer *out);
+int event_start(const struct line_context *context, const struct judge_options *options,
+		struct buffer *out);
 int event_request(const struct line_context *context, const struct call *call, struct buffer *out);
 int event_response(const struct line_context *context, const struct call *call, struct buffer *out);
-int event_finding(const struct line_context *context, const struct judgement *judgement, uint64_t now_ns, struct buffer *out);
+int event_finding(const struct line_context *context, const struct judgement *judgement,
+		  uint64_t now_ns, struct buffer *out);
 /* judgement->before holds what was said. */
-int event_upgrade(const struct line_context *context, const struct judgement *judgement, uint64_t now_ns, struct buffer *out);
+int event_upgrade(const struct line_context *context, const struct judgement *judgement,
+		  uint64_t now_ns, struct buffer *out);
 /* FINDING_TRUNCATED_RESPONSE or FINDING_ABANDONED_CALL of one call. */
-int event_call_finding(const struct line_context *context, const struct call *call, enum finding finding, uint64_t now_ns,
-		       struct buffer *out);
+int event_call_finding(const struct line_context *context, const struct call *call,
+		       enum finding finding, uint64_t now_ns, struct buffer *out);
 
 struct connection_name {
 	struct endpoint client;
 	struct endpoint server;
 	struct process process;
 };
-int event_hole(const struct line_context *context, const struct connection_name *connection, bool from_client, uint64_t offset,
-	       uint64_t length, enum wire_cause cause, uint64_t now_ns, struct buffer *out);
-int event_blind(const struct line_context *context, const struct connection_name *connection, enum blind_kind kind,
-		uint64_t bytes_out, uint64_t bytes_in, uint64_t now_ns, struct buffer *out);
-int event_broken(const struct line_context *context, const struct connection_name *connection, bool from_client, uint64_t offset,
-		 const char *reason, uint64_t now_ns, struct buffer *out);
-int event_off_loopback(const struct line_context *context, const struct connection_name *connection, bool refused,
-		       uint64_t now_ns, struct buffer *out);
-int event_mark(const struct line_context *context, struct bytes label, uint64_t now_ns, struct buffer *out);
+int event_hole(const struct line_context *context, const struct connection_name *connection,
+	       bool from_client, uint64_t offset, uint64_t length, enum wire_cause cause,
+	       uint64_t now_ns, struct buffer *out);
+int event_blind(const struct line_context *context, const struct connection_name *connection,
+		enum blind_kind kind, uint64_t bytes_out, uint64_t bytes_in, uint64_t now_ns,
+		struct buffer *out);
+int event_broken(const struct line_context *context, const struct connection_name *connection,
+		 bool from_client, uint64_t offset, const char *reason, uint64_t now_ns,
+		 struct buffer *out);
+int event_off_loopback(const struct line_context *context, const struct connection_name *connection,
+		       bool refused, uint64_t now_ns, struct buffer *out);
+int event_mark(const struct line_context *context, struct bytes label, uint64_t now_ns,
+	       struct buffer *out);
 
 struct summary {
 	const struct closing *closing;
@@ -72,9 +79,13 @@ struct summary {
 	const char *incomplete[16];
 	size_t incomplete_count;
 };
-int event_summary(const struct line_context *context, const struct summary *summary, struct buffer *out);
+int event_summary(const struct line_context *context, const struct summary *summary,
+		  struct buffer *out);
 
-/* Names of enum wire_cause: "ring_full", "fault", "pages", "truncated", "missed", "fastopen", "urgent", "muted". */
+/*
+ * Names of enum wire_cause: "ring_full", "fault", "pages", "truncated", "missed", "fastopen",
+ * "urgent", "muted".
+ */
 const char *cause_name(enum wire_cause cause);
 
 #endif

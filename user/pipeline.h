@@ -7,7 +7,7 @@
 #define NIGHTCLERK_PIPELINE_H
 
 #include "alert.h"
-#include "connection.h"
+#include "connections.h"
 
 struct pipeline_output {
 	struct buffer ledger; /* whole lines; the caller writes them and clears it */

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One send from its start to its end: each byte that the kernel accepted, once.
+ *
+ * Start: tcp_sendmsg_locked, with the socket lock held, so write_seq says
+ * where the bytes will go. The tracepoint of that name fires once per pass of
+ * the copy loop, the kprobe once per call. End: sock_send_length, after the
+ * lock was given back, in the same thread; its return value is what was
+ * accepted, and the memory is copied only then.
+ *
+ * Whatever write_seq says beyond the calls that we saw becomes a hole.
+ */
+#ifndef NIGHTCLERK_CALL_BPF_H
+#define NIGHTCLERK_CALL_BPF_H
+
+#include "payload.bpf.h"
+
+#define MSG_OOB 1
+
+/* An entry stays until its thread ends; sk is 0 while the thread is in no send. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CALL_TABLE_ENTRIES);
+	__type(key, u64); /* pid_tgid */
+	__type(value, struct call);
+} calls SEC(".maps");
+
+static const struct call empty_call;
+
+/* ---- the iterator, in all its layouts ---- */
+
+static __always_inline u32 position_kind(struct iov_iter *iter)
+{
+	struct iov_iter___before_5_14 *old = (void *)iter;
+	u32 type;
+
+	if (bpf_core_field_exists(old->type))
+		return (BPF_CORE_READ(old, type) & ~1U) == 4 ? CALL_IOVEC : CALL_OTHER;
+	type = BPF_CORE_READ(iter, iter_type);
+	if (bpf_core_enum_value_exists(enum iter_type, ITER_UBUF) &&
+	    type == bpf_core_enum_value(enum iter_type, ITER_UBUF))
+		return CALL_UBUF;
+	return type == bpf_core_enum_value(enum iter_type, ITER_IOVEC) ? CALL_IOVEC : CALL_OTHER;
+}
+
+static __always_inline void position_read(struct msghdr *message, struct position *ret_position)
+{
+	struct iov_iter *iter = (void *)message + bpf_core_field_offset(struct msghdr, msg_iter);
+	struct iov_iter___since_6_4 *new = (void *)iter;
+
+	__builtin_memset(ret_position, 0, sizeof(*ret_position));
+	ret_position->kind = position_kind(iter);
+	ret_position->offset = BPF_CORE_READ(iter, iov_offset);
+	ret_position->count = BPF_CORE_READ(iter, count);
+	if (ret_position->kind == CALL_UBUF) {
+		ret_position->base = (u64)BPF_CORE_READ(iter, ubuf);
+		return;
+	}
+	ret_position->segments = BPF_CORE_READ(iter, nr_segs);
+	if (bpf_core_field_exists(new->__iov))
+		ret_position->base = (u64)BPF_CORE_READ(new, __iov);
+	else
+		ret_position->base = (u64)BPF_CORE_READ(iter, iov);
+}
+
+/*
+ * Can `now` be what became of `then` in the same call? If not, the end of a
+ * former call was missed, and its numbers must not be used: count - now.count
+ * would underflow and flush megabytes of foreign memory.
+ */
+static __always_inline bool position_follows(const struct position *then, const struct position *now)
+{
+	if (now->kind != then->kind || now->count > then->count)
+		return false;
+	if (now->kind == CALL_UBUF)
+		return now->base == then->base && now->offset == then->offset + (then->count - now->count);
+	if (now->kind == CALL_IOVEC)
+		return now->base >= then->base && now->segments <= then->segments &&
+		       now->base - then->base == (then->segments - now->segments) * sizeof(struct iovec);
+	return true;
+}
+
+/* ---- start ---- */
+
+/*
+ * kprobe door only: nobody tells us when a writer that slept goes on. Where a
+ * second writer starts, the first one's bytes end for now; what either writes
+ * after that has no place that we know.
+ */
+static __always_inline void call_meet_writer(struct call *call, struct flow *flow, u64 id)
+{
+	u64 other_id = flow->last_caller;
+	struct call *other = bpf_map_lookup_elem(&calls, &other_id);
+
+	flow->last_caller = id;
+	if (flow->calls <= 1)
+		return;
+	call->uncertain = 1;
+	if (!other || other == call || other->sk != call->sk)
+		return;
+	if (!other->limited) {
+		other->limit = call->seq - other->seq;
+		other->limited = 1;
+	}
+	if (other->at.count <= other->limit && !other->uncertain)
+		call->uncertain = 0;
+}
+
+static __always_inline void call_begin(struct call *call, struct flow *flow, struct sock *sk, u32 tgid)
+{
+	__builtin_memset(&call->event, 0, sizeof(call->event));
+	call->event.version = WIRE_EVENT_VERSION;
+	call->event.kind = WIRE_DATA;
+	call->event.flags = scope_flags((struct task_struct *)bpf_get_current_task(), tgid, sk);
+	call->event.start_ns = bpf_ktime_get_ns();
+	current_identity(&call->event);
+	flow->flags |= transport_flags(sk);
+	call->done = 0;
+	call->hole_length = 0;
+	call->limited = 0;
+	call->uncertain = 0;
+	call->other_cause = WIRE_CAUSE_PAGES;
+}
+
+/* Where the next byte goes, and what had been received by now. */
+static __always_inline void call_anchor(struct call *call, struct flow *flow, struct sock *sk,
+					const struct position *now)
+{
+	call->at = *now;
+	call->seq = BPF_CORE_READ((struct tcp_sock *)sk, write_seq);
+	call->placed = flow->stage >= FLOW_OPEN;
+	call->offset = flow->written;
+	call->event.received_bytes = flow->received;
+	call->event.read_bytes = flow->read;
+}
+
+/* Where the end of a call was missed: what it wrote shows as a gap at the next start. */
+static __noinline int call_drop(struct call *call)
+{
+	struct flow *flow;
+
+	if (!call || !call->sk)
+		return 0;
+	if (call->at.kind != CALL_OTHER) /* kTLS and sockmap call several times in one send */
+		counter_add(WIRE_COUNTER_STALE_CALLS, 1);
+	flow = bpf_map_lookup_elem(&flows, &call->sk);
+	call->sk = 0;
+	if (flow && flow->calls)
+		__sync_fetch_and_add(&flow->calls, -1);
+	return 0;
+}
+
+/* Another pass of the same call: only when somebody else wrote while it slept is there anything to do. */
+static __always_inline void call_continue(struct call *call, struct flow *flow, struct sock *sk,
+					  const struct position *now)
+{
+	u64 used = call->at.count - now->count;
+	u32 moved = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - call->seq;
+
+	if (used == moved)
+		return;
+	if (used > moved)
+		used = moved;
+	if (used)
+		call_emit(call, flow, used, 0);
+	call_anchor(call, flow, sk, now);
+}
+
+static __always_inline struct call *call_new(u64 id)
+{
+	if (bpf_map_update_elem(&calls, &id, &empty_call, BPF_ANY)) {
+		counter_add(WIRE_COUNTER_NO_CALL, 1);
+		return NULL;
+	}
+	return bpf_map_lookup_elem(&calls, &id);
+}
+
+/* A send may also be what connects the socket (MSG_FASTOPEN): then there is no stream yet. */
+static __always_inline bool sock_can_send(struct sock *sk)
+{
+	u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
+
+	return state == WIRE_TCP_ESTABLISHED || state == WIRE_TCP_CLOSE_WAIT || state == WIRE_TCP_SYN_RECV;
+}
+
+/* The flow that a send belongs to, or NULL when it is none of our business. */
+static __always_inline struct flow *call_flow(struct sock *sk, u32 tgid)
+{
+	struct flow *flow = flow_find(sk);
+	u16 flags;
+
+	if (!flow) {
+		flags = scope_flags((struct task_struct *)bpf_get_current_task(), tgid, sk);
+		if (!flags && !late_tuples)
+			return NULL;
+		return sock_can_send(sk) ? flow_join(sk, flags) : NULL;
+	}
+	if (flow->stage == FLOW_LISTENING)
+		return NULL;
+	if (flow->stage == FLOW_CONNECTING && BPF_CORE_READ(sk, __sk_common.skc_state) == WIRE_TCP_ESTABLISHED) {
+		sock_tuple(sk, &flow->tuple); /* the event that says so was missed */
+		flow_open(flow, sk);
+	}
+	return flow;
+}
+
+/* repeats: this door also reports every further pass of a call's copy loop. */
+static __always_inline void call_start(struct sock *sk, struct msghdr *message, const bool repeats)
+{
+	u64 id = bpf_get_current_pid_tgid(), key = (u64)sk;
+	struct position now;
+	struct flow *flow;
+	struct call *call;
+
+	if (id >> 32 == own_tgid || !netns_fits(sk))
+		return;
+	flow = call_flow(sk, id >> 32);
+	if (!flow)
+		return;
+	flow_sync(flow, (struct tcp_sock *)sk);
+	if (flow_is_muted(flow)) {
+		flow_find_gap(flow, flow->written, WIRE_CAUSE_MUTED);
+		return;
+	}
+	position_read(message, &now);
+	call = bpf_map_lookup_elem(&calls, &id);
+	if (repeats && call && call->sk == key && position_follows(&call->at, &now)) {
+		call_continue(call, flow, sk, &now);
+		return;
+	}
+	if (call)
+		call_drop(call);
+	else
+		call = call_new(id);
+	if (!call)
+		return;
+	if (flow->stage >= FLOW_OPEN)
+		flow_find_gap(flow, flow->written, WIRE_CAUSE_MISSED);
+	__sync_fetch_and_add(&flow->calls, 1);
+	call->sk = key;
+	call->message_flags = BPF_CORE_READ(message, msg_flags);
+	call_begin(call, flow, sk, id >> 32);
+	call_anchor(call, flow, sk, &now);
+	if (!repeats)
+		call_meet_writer(call, flow, id);
+}
+
+/* ---- end ---- */
+
+/* Accepted, and no start was seen: data in a SYN, or a start that was missed. */
+static __always_inline void call_end_unseen(struct flow *flow, struct sock *sk)
+{
+	u64 written;
+
+	if (flow->stage == FLOW_LISTENING)
+		return;
+	counter_add(WIRE_COUNTER_CALLS, 1);
+	if (flow->muted)
+		return; /* the next start or flow_end() counts its bytes */
+	if (flow->stage != FLOW_OPEN)
+		return; /* flow_open() or flow_end() finds its length */
+	/* written, then calls, then accounted: a send that starts meanwhile can only make the gap smaller */
+	written = flow->written + (u32)(BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - flow->write_seq);
+	barrier();
+	flow_find_gap(flow, written, WIRE_CAUSE_MISSED);
+}
+
+static __always_inline void call_account(struct call *call, struct flow *flow, struct sock *sk, u64 accepted)
+{
+	u32 moved = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - call->seq;
+	u64 rest = accepted > call->done ? accepted - call->done : 0;
+	u64 urgent;
+
+	counter_add(WIRE_COUNTER_CALLS, 1);
+	if (!call->placed)
+		call->offset = (u32)(call->seq - flow->send_base_seq);
+	if (call->uncertain && moved != rest) {
+		call->at.kind = CALL_OTHER;
+		call->other_cause = WIRE_CAUSE_MISSED;
+	}
+	if (call->limited && rest > call->limit)
+		rest = call->limit;
+	if (rest > moved) /* kTLS, sockmap: several starts, one end */
+		rest = moved;
+	urgent = rest && (call->message_flags & MSG_OOB);
+	if (rest)
+		call_emit(call, flow, rest, urgent);
+}
+
+/*
+ * Of every socket of the machine, whatever its protocol: only a TCP socket that
+ * is followed is in the flow table. No test of ports or state: a RST that
+ * arrived inside the send has already cleared them.
+ */
+static __always_inline void call_end(struct sock *sk, int accepted)
+{
+	u64 id = bpf_get_current_pid_tgid(), key = (u64)sk;
+	struct flow *flow = flow_find(sk);
+	struct call *call;
+
+	if (!flow)
+		return;
+	call = bpf_map_lookup_elem(&calls, &id);
+	if (!call || call->sk != key) {
+		if (accepted > 0)
+			call_end_unseen(flow, sk);
+		return;
+	}
+	if (accepted > 0)
+		call_account(call, flow, sk, accepted);
+	call->sk = 0;
+	if (flow->calls)
+		__sync_fetch_and_add(&flow->calls, -1);
+}
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Attach points only. Two doors lead to the same capture; the loader picks one
+ * (user/capture.c) and loads only its programs:
+ *
+ * tracepoint: BTF tracepoints throughout. For kernels without kprobes.
+ * kprobe:     a kprobe and classic tracepoints, which do not lose a call when
+ *             the program is preempted by another thread that enters it.
+ */
+#include "scan.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* ---- door: tracepoint ---- */
+
+SEC("tp_btf/tcp_sendmsg_locked")
+int BPF_PROG(tracepoint_send_start, struct sock *sk, struct msghdr *message)
+{
+	call_start(sk, message, true);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(tracepoint_send_end, struct sock *sk, int accepted)
+{
+	call_end(sk, accepted);
+	return 0;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(tracepoint_state, struct sock *sk, int old_state, int new_state)
+{
+	on_state(sk, old_state, new_state);
+	return 0;
+}
+
+SEC("tp_btf/tcp_receive_reset")
+int BPF_PROG(tracepoint_reset, struct sock *sk)
+{
+	on_reset(sk);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int BPF_PROG(tracepoint_destroy, struct sock *sk)
+{
+	on_destroy(sk);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(tracepoint_fork, struct task_struct *parent, struct task_struct *child)
+{
+	on_fork(parent, child);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(tracepoint_exec, struct task_struct *task)
+{
+	on_exec(task);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(tracepoint_exit, struct task_struct *task)
+{
+	on_exit(task);
+	return 0;
+}
+
+/* ---- door: kprobe ---- */
+
+SEC("kprobe/tcp_sendmsg_locked")
+int BPF_KPROBE(kprobe_send_start, struct sock *sk, struct msghdr *message)
+{
+	call_start(sk, message, false);
+	return 0;
+}
+
+SEC("tp/sock/sock_send_length")
+int kprobe_send_end(struct trace_event_raw_sock_msg_length *event)
+{
+	call_end(event->sk, event->ret);
+	return 0;
+}
+
+SEC("tp/sock/inet_sock_set_state")
+int kprobe_state(struct trace_event_raw_inet_sock_set_state *event)
+{
+	on_state((struct sock *)event->skaddr, event->oldstate, event->newstate);
+	return 0;
+}
+
+SEC("tp/tcp/tcp_receive_reset")
+int kprobe_reset(struct trace_event_raw_tcp_event_sk *event)
+{
+	on_reset((struct sock *)event->skaddr);
+	return 0;
+}
+
+SEC("tp/tcp/tcp_destroy_sock")
+int kprobe_destroy(struct trace_event_raw_tcp_event_sk *event)
+{
+	on_destroy((struct sock *)event->skaddr);
+	return 0;
+}
+
+/* The classic tracepoint of a fork names the child by its number only; this is the next thing that happens to it. */
+SEC("kprobe/wake_up_new_task")
+int BPF_KPROBE(kprobe_fork, struct task_struct *child)
+{
+	on_fork((struct task_struct *)bpf_get_current_task(), child);
+	return 0;
+}
+
+SEC("tp/sched/sched_process_exec")
+int kprobe_exec(void *event)
+{
+	on_exec((struct task_struct *)bpf_get_current_task());
+	return 0;
+}
+
+SEC("tp/sched/sched_process_exit")
+int kprobe_exit(void *event)
+{
+	on_exit((struct task_struct *)bpf_get_current_task());
+	return 0;
+}
+
+/* ---- run once, on demand ---- */
+
+/* Which process is pid resolve_pid of pid namespace resolve_pid_namespace? */
+SEC("iter/task")
+int iter_resolve(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+
+	if (task && task_is(task, resolve_pid, resolve_pid_namespace))
+		resolved_tgid = BPF_CORE_READ(task, tgid);
+	return 0;
+}
+
+/* Sockets of the scope that listen already, so that what they accept from now on is known from its first byte. */
+SEC("iter/task_file")
+int iter_listeners(struct bpf_iter__task_file *context)
+{
+	struct task_struct *task = context->task;
+	struct file *file = context->file;
+	struct socket *socket = file ? bpf_sock_from_file(file) : NULL;
+
+	if (task && socket)
+		on_listening_sock(task, BPF_CORE_READ(socket, sk));
+	return 0;
+}
+
+/* At the end of a run: how far has each living flow come? Run by BPF_PROG_TEST_RUN, never attached. */
+SEC("raw_tp")
+int run_refresh(void *context)
+{
+	bpf_for_each_map_elem(&flows, flow_refresh, NULL, 0);
+	return 0;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The flow table: who is followed, how far each stream has come, and what is
+ * missing of it.
+ *
+ * Whoever calls these holds the socket lock or is the last user of the socket,
+ * unless said otherwise: only then is write_seq the true position.
+ */
+#ifndef NIGHTCLERK_FLOW_BPF_H
+#define NIGHTCLERK_FLOW_BPF_H
+
+#include "scope.bpf.h"
+
+static const struct flow empty_flow;
+
+static __always_inline struct flow *flow_find(const void *sk)
+{
+	u64 key = (u64)sk;
+
+	return bpf_map_lookup_elem(&flows, &key);
+}
+
+/* Everything of an event that its flow knows. */
+static __always_inline void flow_describe(const struct flow *flow, struct wire_event *event)
+{
+	event->flags |= flow->flags;
+	event->flow = flow->id;
+	event->send_base_seq = flow->send_base_seq;
+	event->receive_base_seq = flow->receive_base_seq;
+	event->lost_records = flow->lost_records;
+	event->netns = flow->tuple.netns;
+	event->local_port = flow->tuple.local_port;
+	event->remote_port = flow->tuple.remote_port;
+	__builtin_memcpy(event->local_address, flow->tuple.local_address, WIRE_ADDRESS_BYTES);
+	__builtin_memcpy(event->remote_address, flow->tuple.remote_address, WIRE_ADDRESS_BYTES);
+}
+
+/* Where the streams of both directions stand. */
+static __always_inline void flow_position(const struct flow *flow, struct wire_event *event)
+{
+	event->offset = flow->written;
+	event->seq = flow->send_base_seq + (u32)flow->written;
+	event->received_bytes = flow->received;
+	event->read_bytes = flow->read;
+}
+
+static __always_inline bool slot_is_muted(u64 id)
+{
+	u32 slot = id % WIRE_MUTED_SLOTS;
+	u64 *holder = bpf_map_lookup_elem(&muted, &slot);
+
+	return id && holder && *holder == id;
+}
+
+/* Sticks: a slot that another flow takes over must not open a gap here. */
+static __always_inline bool flow_is_muted(struct flow *flow)
+{
+	if (!flow->muted && (slot_is_muted(flow->id) || slot_is_muted(flow->peer_id)))
+		flow->muted = 1;
+	return flow->muted;
+}
+
+/* ---- position ---- */
+
+/*
+ * The kernel counts what it received in 64 bits (RFC 4898, since 4.1), and
+ * that count is the offset of rcv_nxt; a FIN's one is in both.
+ */
+static __always_inline void flow_sync_received(struct flow *flow, struct tcp_sock *tp)
+{
+	u32 unread = BPF_CORE_READ(tp, rcv_nxt) - BPF_CORE_READ(tp, copied_seq);
+
+	flow->received = BPF_CORE_READ(tp, bytes_received);
+	flow->read = unread < flow->received ? flow->received - unread : 0;
+}
+
+static __always_inline void flow_sync(struct flow *flow, struct tcp_sock *tp)
+{
+	if (flow->stage < FLOW_OPEN)
+		return;
+	if (flow->stage == FLOW_OPEN) {
+		u32 write_seq = BPF_CORE_READ(tp, write_seq);
+
+		flow->written += write_seq - flow->write_seq;
+		flow->write_seq = write_seq;
+	}
+	if (flow->stage != FLOW_CLOSED)
+		flow_sync_received(flow, tp);
+}
+
+/*
+ * Both bases are the sequence numbers after the SYNs, also when we came late
+ * or when the SYN held data: both ends then name the same two numbers.
+ */
+static __always_inline void flow_anchor(struct flow *flow, struct tcp_sock *tp)
+{
+	u64 sent = BPF_CORE_READ(tp, bytes_sent) - BPF_CORE_READ(tp, bytes_retrans);
+	u32 snd_nxt = BPF_CORE_READ(tp, snd_nxt);
+
+	flow->write_seq = BPF_CORE_READ(tp, write_seq);
+	flow->written = sent + (flow->write_seq - snd_nxt);
+	flow->send_base_seq = snd_nxt - (u32)sent;
+	flow_sync_received(flow, tp);
+	flow->receive_base_seq = BPF_CORE_READ(tp, rcv_nxt) - (u32)flow->received;
+}
+
+/* ---- holes ---- */
+
+/* A hole that no call of ours explains. */
+static __always_inline void flow_hole(struct flow *flow, u64 offset, u64 length, u8 cause)
+{
+	struct wire_event *event;
+
+	counter_add(WIRE_COUNTER_LOST_BYTES + cause, length);
+	event = lifecycle_reserve(WIRE_HOLE);
+	if (!event)
+		return;
+	flow_describe(flow, event);
+	flow_position(flow, event);
+	event->cause = cause;
+	event->offset = offset;
+	event->seq = flow->send_base_seq + (u32)offset;
+	event->length_bytes = length;
+	lifecycle_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+/* The canary's bytes are nobody's: they stand in no sum. */
+static __always_inline void flow_count_accepted(const struct flow *flow, u64 length)
+{
+	if (!(flow->flags & WIRE_CANARY))
+		counter_add(WIRE_COUNTER_ACCEPTED_BYTES, length);
+}
+
+/* Bytes were accepted up to `written` that no call has accounted for. */
+static __always_inline void flow_account_gap(struct flow *flow, u64 written, u8 cause)
+{
+	u64 accounted = flow->accounted;
+
+	if (written <= accounted)
+		return;
+	flow_count_accepted(flow, written - accounted);
+	__sync_fetch_and_add(&flow->accounted, written - accounted);
+	if (!flow->muted)
+		flow_hole(flow, accounted, written - accounted, cause);
+}
+
+/* The same, unless a call on its way may yet account for them. Callable without the lock: see flow_refresh(). */
+static __always_inline void flow_find_gap(struct flow *flow, u64 written, u8 cause)
+{
+	if (!flow->calls)
+		flow_account_gap(flow, written, cause);
+}
+
+/* ---- coming and going ---- */
+
+static __noinline struct flow *flow_new(struct sock *sk, const struct tuple *tuple, u16 flags, u8 stage)
+{
+	u64 key = (u64)sk;
+	struct flow *flow;
+
+	if (bpf_map_update_elem(&flows, &key, &empty_flow, BPF_ANY)) {
+		counter_add(WIRE_COUNTER_NO_FLOW, 1);
+		return NULL;
+	}
+	flow = bpf_map_lookup_elem(&flows, &key);
+	if (!flow)
+		return NULL;
+	flow->id = __sync_fetch_and_add(&flow_count, 1) + 1;
+	flow->flags = flags;
+	flow->stage = stage;
+	flow->tuple = *tuple;
+	return flow;
+}
+
+static __always_inline struct flow *tuple_holder(const struct tuple *tuple)
+{
+	u64 *sk = bpf_map_lookup_elem(&tuples, tuple);
+
+	return sk ? bpf_map_lookup_elem(&flows, sk) : NULL;
+}
+
+/* A 4-tuple may be in use again while its former owner lives: the sequence numbers tell. */
+static __always_inline struct flow *flow_meet_peer(struct flow *flow)
+{
+	struct tuple reverse;
+	struct flow *peer;
+
+	tuple_reverse(&flow->tuple, &reverse);
+	peer = tuple_holder(&reverse);
+	if (!peer || peer->send_base_seq != flow->receive_base_seq ||
+	    peer->receive_base_seq != flow->send_base_seq)
+		return NULL;
+	flow->peer_id = peer->id;
+	peer->peer_id = flow->id;
+	flow->muted = peer->muted;
+	return peer;
+}
+
+static __always_inline u16 transport_flags(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	const struct tcp_ulp_ops *ulp;
+	u32 name = 0;
+
+	if (bpf_core_field_exists(tp->is_mptcp) && BPF_CORE_READ(tp, is_mptcp))
+		return WIRE_MPTCP;
+	ulp = BPF_CORE_READ(tp, inet_conn.icsk_ulp_ops);
+	if (!ulp)
+		return 0;
+	BPF_CORE_READ_INTO(&name, ulp, name);
+	return name == bpf_htonl(0x746c7300) ? WIRE_KTLS : 0; /* "tls" */
+}
+
+/*
+ * From here on the flow is said to exist. Of a flow that joins, bytes may have
+ * crossed before we looked: then it is late, and its own are not accounted for.
+ */
+static __noinline int flow_open(struct flow *flow, struct sock *sk)
+{
+	u64 key = (u64)sk;
+	struct wire_event *event;
+	struct flow *peer;
+
+	if (!flow)
+		return 0;
+	flow_anchor(flow, (struct tcp_sock *)sk);
+	flow->stage = FLOW_OPEN;
+	flow->flags |= transport_flags(sk);
+	peer = flow_meet_peer(flow);
+	if (flow->late && (flow->written || (flow->received && (!peer || peer->flags & WIRE_JOINED_LATE)))) {
+		flow->flags |= WIRE_JOINED_LATE;
+		flow->accounted = flow->written;
+	}
+	bpf_map_update_elem(&tuples, &flow->tuple, &key, BPF_ANY);
+	event = lifecycle_reserve(WIRE_OPEN);
+	if (event) {
+		flow_describe(flow, event);
+		flow_position(flow, event);
+		if (!(flow->flags & WIRE_JOINED_LATE)) {
+			event->offset = 0;
+			event->seq = flow->send_base_seq;
+		}
+		event->new_state = WIRE_TCP_ESTABLISHED;
+		lifecycle_submit(event, BPF_RB_NO_WAKEUP);
+	}
+	flow_find_gap(flow, flow->written, WIRE_CAUSE_FASTOPEN);
+	return 0;
+}
+
+static __always_inline u16 port_role(const struct tuple *tuple)
+{
+	struct listener_key key = {.netns = tuple->netns, .port = tuple->local_port};
+
+	if (bpf_map_lookup_elem(&listeners, &key))
+		return WIRE_SERVER;
+	key.port = tuple->remote_port;
+	return bpf_map_lookup_elem(&listeners, &key) ? WIRE_CLIENT : 0;
+}
+
+static __always_inline u16 opposite_role(u16 flags)
+{
+	return flags & WIRE_CLIENT ? WIRE_SERVER : flags & WIRE_SERVER ? WIRE_CLIENT : 0;
+}
+
+/* A socket that is not in the table sends, in the context of the sender. */
+static __noinline struct flow *flow_join(struct sock *sk, u16 flags)
+{
+	struct tuple tuple, reverse;
+	struct flow *peer, *flow;
+
+	sock_tuple(sk, &tuple);
+	tuple_reverse(&tuple, &reverse);
+	peer = tuple_holder(&reverse);
+	if (!flags && !peer)
+		return NULL;
+	if (!sock_is_loopback(sk, &tuple))
+		return NULL;
+	flags |= port_role(&tuple);
+	if (peer)
+		flags |= (peer->flags & WIRE_CANARY) | opposite_role(peer->flags);
+	flow = flow_new(sk, &tuple, flags, FLOW_OPEN);
+	if (!flow)
+		return NULL;
+	flow->late = 1;
+	__sync_fetch_and_add(&late_tuples, 1);
+	flow_open(flow, sk);
+	return flow;
+}
+
+/* WIRE_END, and nothing of the flow is left. Whatever was accepted and not seen shows here. */
+static __noinline int flow_end(struct flow *flow, struct sock *sk)
+{
+	u64 key = (u64)sk;
+	struct wire_event *event;
+	u64 *holder;
+
+	if (!flow)
+		return 0;
+	flow_account_gap(flow, flow->written, WIRE_CAUSE_MISSED);
+	holder = bpf_map_lookup_elem(&tuples, &flow->tuple);
+	if (holder && *holder == key)
+		bpf_map_delete_elem(&tuples, &flow->tuple);
+	if (flow->late)
+		__sync_fetch_and_add(&late_tuples, -1);
+	event = lifecycle_reserve(WIRE_END);
+	if (event) {
+		flow_describe(flow, event);
+		flow_position(flow, event);
+		lifecycle_submit(event, BPF_RB_NO_WAKEUP);
+	}
+	return 0;
+}
+
+#endif

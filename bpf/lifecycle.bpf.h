@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections and processes that come and go.
+ *
+ * State events run in whatever context moved the socket, most often a softirq
+ * that interrupted a stranger: only a step into SYN_SENT or LISTEN is made by
+ * the process that asked for it.
+ */
+#ifndef NIGHTCLERK_LIFECYCLE_BPF_H
+#define NIGHTCLERK_LIFECYCLE_BPF_H
+
+#include "call.bpf.h"
+
+/* ---- connections ---- */
+
+static __noinline int say_off_loopback(const struct tuple *tuple, u16 flags)
+{
+	struct wire_event *event;
+
+	if (!tuple)
+		return 0;
+	event = lifecycle_reserve(WIRE_CONNECT);
+	if (!event)
+		return 0;
+	current_identity(event);
+	event->flags = flags;
+	event->netns = tuple->netns;
+	event->local_port = tuple->local_port;
+	event->remote_port = tuple->remote_port;
+	__builtin_memcpy(event->local_address, tuple->local_address, WIRE_ADDRESS_BYTES);
+	__builtin_memcpy(event->remote_address, tuple->remote_address, WIRE_ADDRESS_BYTES);
+	event->old_state = WIRE_TCP_CLOSE;
+	event->new_state = WIRE_TCP_SYN_SENT;
+	lifecycle_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline u16 current_scope(struct sock *sk)
+{
+	return scope_flags((struct task_struct *)bpf_get_current_task(), bpf_get_current_pid_tgid() >> 32, sk);
+}
+
+/* The route is not stored yet for IPv4, so this decides by address; SYN_SENT -> ESTABLISHED looks again. */
+static __always_inline void on_connect(struct sock *sk)
+{
+	u16 flags = current_scope(sk);
+	struct flow *former = flow_find(sk);
+	struct tuple tuple;
+
+	if (former && former->stage >= FLOW_OPEN)
+		flow_end(former, sk);
+	if (!flags)
+		return;
+	flags |= WIRE_CLIENT;
+	sock_tuple(sk, &tuple);
+	if (!tuple_is_loopback(&tuple))
+		say_off_loopback(&tuple, flags);
+	flow_new(sk, &tuple, flags, FLOW_CONNECTING);
+}
+
+static __always_inline void on_listen(struct sock *sk, u16 flags)
+{
+	struct listener fresh = {.count = 1, .flags = flags & WIRE_CANARY};
+	struct listener_key key;
+	struct listener *listener;
+	struct tuple tuple;
+
+	sock_tuple(sk, &tuple);
+	if (!flow_new(sk, &tuple, flags, FLOW_LISTENING))
+		return;
+	key.netns = tuple.netns;
+	key.port = tuple.local_port;
+	listener = bpf_map_lookup_elem(&listeners, &key);
+	if (listener)
+		__sync_fetch_and_add(&listener->count, 1);
+	else
+		bpf_map_update_elem(&listeners, &key, &fresh, BPF_ANY);
+}
+
+static __always_inline void on_listen_end(struct flow *flow, struct sock *sk)
+{
+	struct listener_key key = {.netns = flow->tuple.netns, .port = flow->tuple.local_port};
+	struct listener *listener = bpf_map_lookup_elem(&listeners, &key);
+	u64 flow_key = (u64)sk;
+
+	if (listener && __sync_fetch_and_add(&listener->count, -1) <= 1)
+		bpf_map_delete_elem(&listeners, &key);
+	bpf_map_delete_elem(&flows, &flow_key);
+}
+
+/*
+ * A socket that the scope did not connect: one that it accepted, or the other
+ * end of one of its own. 0 = neither.
+ */
+static __always_inline u16 stranger_flags(struct sock *sk, const struct tuple *tuple, u8 old_state)
+{
+	u16 role = old_state == WIRE_TCP_SYN_SENT ? WIRE_CLIENT : WIRE_SERVER;
+	struct listener_key key = {.netns = tuple->netns};
+	struct listener *listener;
+	struct tuple reverse;
+	struct flow *peer;
+	u16 own = scope_of_sock(sk);
+
+	if (own)
+		return own | role;
+	key.port = role == WIRE_SERVER ? tuple->local_port : tuple->remote_port;
+	listener = bpf_map_lookup_elem(&listeners, &key);
+	if (listener)
+		return role | listener->flags | (role == WIRE_SERVER ? WIRE_IN_TREE : 0);
+	tuple_reverse(tuple, &reverse);
+	peer = tuple_holder(&reverse);
+	return peer ? role | (peer->flags & WIRE_CANARY) : 0;
+}
+
+static __always_inline void on_established(struct sock *sk, u8 old_state)
+{
+	struct flow *flow = flow_find(sk);
+	u64 key = (u64)sk;
+	struct tuple tuple;
+	u16 flags;
+
+	if (flow && flow->stage != FLOW_CONNECTING)
+		return;
+	sock_tuple(sk, &tuple);
+	if (!sock_is_loopback(sk, &tuple)) {
+		if (flow)
+			bpf_map_delete_elem(&flows, &key);
+		return;
+	}
+	if (flow) {
+		flow->tuple = tuple;
+	} else {
+		flags = stranger_flags(sk, &tuple, old_state);
+		if (!flags)
+			return;
+		flow = flow_new(sk, &tuple, flags, FLOW_CONNECTING);
+	}
+	if (flow)
+		flow_open(flow, sk);
+}
+
+static __always_inline void say_state(struct flow *flow, struct sock *sk, u8 kind, u8 old_state, u8 new_state)
+{
+	struct wire_event *event = lifecycle_reserve(kind);
+	unsigned long dead = 1UL << bpf_core_enum_value(enum sock_flags, SOCK_DEAD);
+
+	if (!event)
+		return;
+	flow_describe(flow, event);
+	flow_position(flow, event);
+	event->old_state = old_state;
+	event->new_state = new_state;
+	event->shutdown = BPF_CORE_READ(sk, sk_shutdown);
+	event->flags |= transport_flags(sk);
+	if (BPF_CORE_READ(sk, __sk_common.skc_flags) & dead)
+		event->flags |= WIRE_ORPHANED;
+	/* what ends a connection is waited for; the further steps of its end are not */
+	lifecycle_submit(event, kind == WIRE_RESET || old_state == WIRE_TCP_ESTABLISHED ? BPF_RB_FORCE_WAKEUP :
+											   BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void on_change(struct sock *sk, u8 old_state, u8 new_state)
+{
+	struct flow *flow = flow_find(sk);
+
+	if (!flow || flow->stage < FLOW_OPEN)
+		return;
+	flow_sync(flow, (struct tcp_sock *)sk);
+	flow_is_muted(flow);
+	if (flow->stage == FLOW_OPEN &&
+	    (new_state == WIRE_TCP_FIN_WAIT1 || new_state == WIRE_TCP_LAST_ACK || new_state == WIRE_TCP_CLOSE)) {
+		flow->stage = FLOW_SHUT; /* the FIN is queued after this event, and takes one of write_seq */
+		flow_find_gap(flow, flow->written, WIRE_CAUSE_MISSED);
+	}
+	say_state(flow, sk, WIRE_STATE, old_state, new_state);
+	if (new_state == WIRE_TCP_CLOSE)
+		flow->stage = FLOW_CLOSED;
+}
+
+static __always_inline void on_state(struct sock *sk, u8 old_state, u8 new_state)
+{
+	struct flow *flow;
+	u16 flags;
+
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || !netns_fits(sk))
+		return;
+	if (new_state == WIRE_TCP_SYN_SENT) {
+		on_connect(sk);
+	} else if (new_state == WIRE_TCP_LISTEN) {
+		flags = current_scope(sk);
+		if (flags)
+			on_listen(sk, flags);
+	} else if (new_state == WIRE_TCP_ESTABLISHED) {
+		on_established(sk, old_state);
+	} else if (old_state == WIRE_TCP_LISTEN) {
+		flow = flow_find(sk); /* none when this is a child, cloned from its listener */
+		if (flow && flow->stage == FLOW_LISTENING)
+			on_listen_end(flow, sk);
+	} else {
+		on_change(sk, old_state, new_state);
+	}
+}
+
+/* A RST came. TIME_WAIT and request sockets are no full sockets: their fields are other fields. */
+static __always_inline void on_reset(struct sock *sk)
+{
+	u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	struct flow *flow;
+
+	if (state == WIRE_TCP_TIME_WAIT || state > WIRE_TCP_CLOSING)
+		return;
+	flow = flow_find(sk);
+	if (!flow || flow->stage < FLOW_OPEN)
+		return;
+	flow_sync(flow, (struct tcp_sock *)sk);
+	say_state(flow, sk, WIRE_RESET, state, state);
+}
+
+/*
+ * What was read after the last state change still counts, unless the socket
+ * was disconnected: that sets copied_seq to rcv_nxt, and moves write_seq far.
+ */
+static __always_inline void flow_sync_last(struct flow *flow, struct tcp_sock *tp)
+{
+	u32 moved = BPF_CORE_READ(tp, write_seq) - flow->write_seq;
+
+	if (flow->stage == FLOW_OPEN)
+		flow_sync(flow, tp);
+	else if (moved <= 1)
+		flow_sync_received(flow, tp);
+}
+
+static __always_inline void on_destroy(struct sock *sk)
+{
+	struct flow *flow = flow_find(sk);
+	u64 key = (u64)sk;
+
+	if (!flow)
+		return;
+	if (flow->stage == FLOW_LISTENING) {
+		on_listen_end(flow, sk);
+		return;
+	}
+	if (flow->stage >= FLOW_OPEN) {
+		flow_sync_last(flow, (struct tcp_sock *)sk);
+		flow_is_muted(flow);
+		flow_end(flow, sk);
+	}
+	bpf_map_delete_elem(&flows, &key);
+}
+
+/* ---- processes ---- */
+
+/* In the tree there is no question of namespaces: a child that leaves ours is still a child. */
+static __always_inline bool process_fits(struct task_struct *task, u32 tgid)
+{
+	if (tgid == own_tgid)
+		return false;
+	if (scope_mode == SCOPE_TREE || scope_mode == SCOPE_PID)
+		return task_fits(task, tgid);
+	if (!scope_host_wide && BPF_CORE_READ(task, nsproxy, net_ns, ns.inum) != scope_netns)
+		return false;
+	return task_fits(task, tgid);
+}
+
+static __always_inline void say_process(struct task_struct *task, u8 kind, u32 parent_tgid)
+{
+	struct wire_event *event = lifecycle_reserve(kind);
+
+	if (!event)
+		return;
+	task_identity(task, event);
+	event->cgroup_id = bpf_get_current_cgroup_id(); /* a child starts in its parent's */
+	event->parent_tgid = parent_tgid;
+	event->flags = WIRE_IN_TREE;
+	lifecycle_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void on_fork(struct task_struct *parent, struct task_struct *child)
+{
+	u32 tgid = BPF_CORE_READ(child, tgid), parent_tgid = BPF_CORE_READ(parent, tgid);
+	struct tree_entry entry = {};
+
+	if ((u32)BPF_CORE_READ(child, pid) != tgid) /* a thread */
+		return;
+	if (!process_fits(parent, parent_tgid))
+		return;
+	if (scope_mode == SCOPE_PID)
+		return;
+	if (scope_mode == SCOPE_TREE) {
+		entry.ns_tgid = task_ns_tgid(child);
+		entry.process_start_ns = BPF_CORE_READ(child, start_boottime);
+		bpf_map_update_elem(&tree, &tgid, &entry, BPF_ANY);
+	}
+	say_process(child, WIRE_FORK, parent_tgid);
+}
+
+static __always_inline void on_exec(struct task_struct *task)
+{
+	if (process_fits(task, BPF_CORE_READ(task, tgid)))
+		say_process(task, WIRE_EXEC, 0);
+}
+
+/* Of every thread; the process is over with the last one, which may be any of them. */
+static __always_inline void on_exit(struct task_struct *task)
+{
+	u32 tgid = BPF_CORE_READ(task, tgid);
+	u64 id = (u64)tgid << 32 | (u32)BPF_CORE_READ(task, pid);
+	struct call *call = bpf_map_lookup_elem(&calls, &id);
+
+	if (call) {
+		call_drop(call);
+		bpf_map_delete_elem(&calls, &id);
+	}
+	if (BPF_CORE_READ(task, signal, live.counter) > 0 || !process_fits(task, tgid))
+		return;
+	/* two threads that end at once may both see zero */
+	if ((scope_mode == SCOPE_TREE || scope_mode == SCOPE_PID) && bpf_map_delete_elem(&tree, &tgid))
+		return;
+	say_process(task, WIRE_EXIT, 0);
+}
+
+#endif

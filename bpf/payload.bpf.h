@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A call's iterator -> ring records: size classes, stream offsets, holes.
+ *
+ * Everything here runs when the bytes are known to be accepted. The state of
+ * the walk lives in the call's map entry, because the verifier follows every
+ * value of a stack slot separately and gives up on long loops.
+ */
+#ifndef NIGHTCLERK_PAYLOAD_BPF_H
+#define NIGHTCLERK_PAYLOAD_BPF_H
+
+#include "flow.bpf.h"
+
+/* One send can be 2 GiB - 4 KiB long (MAX_RW_COUNT) and have 1024 segments (UIO_MAXIOV). */
+#define WALK_STEPS_MAX 65536
+#define FIRST_BYTES 24
+
+enum call_kind {
+	CALL_OTHER, /* kernel pages, or an iterator that we do not know: length only */
+	CALL_UBUF,  /* one user buffer */
+	CALL_IOVEC, /* an array, in kernel memory, of user buffers */
+};
+
+struct position { /* of a send in its sender's memory */
+	u64 base;   /* user buffer, or address of the array's current element */
+	u64 offset; /* into the buffer, or into the current element */
+	u64 segments;
+	u64 count; /* bytes still offered from here */
+	u32 kind;
+	u32 reserved;
+};
+
+/* One send on its way, keyed by its thread. */
+struct call {
+	struct wire_event event; /* what all records of the call share */
+	u64 sk;
+	struct position at; /* of the byte at `offset` */
+	u64 offset;	    /* stream offset where the bytes from `at` begin */
+	u64 done;	    /* accepted bytes of this call that were emitted before its end */
+	u64 left;	    /* to emit now */
+	u64 hole_offset, hole_length;
+	u32 hole_cause;
+	u32 seq; /* raw sequence number of `offset` */
+	u32 message_flags;
+	u32 limit; /* kprobe door: bytes until another writer came in between */
+	u8 limited;
+	u8 uncertain; /* kprobe door: another writer may come in between at a place that nobody sees */
+	u8 placed;    /* offset is set */
+	u8 other_cause; /* why the bytes of CALL_OTHER are missing */
+	u8 reserved[4];
+	u8 first[FIRST_BYTES]; /* of the stream */
+};
+
+struct record {
+	struct wire_event event;
+	u8 payload[];
+};
+
+static __always_inline u64 wakeup_flag(void)
+{
+	u64 fill = bpf_ringbuf_query(&data_ring, BPF_RB_AVAIL_DATA);
+
+	if (fill > data_ring_peak)
+		data_ring_peak = fill;
+	return fill >= data_ring_quarter ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+/* ---- holes: neighbours with one cause are one event ---- */
+
+static __always_inline void hole_flush(struct call *call, struct flow *flow)
+{
+	struct wire_event *event;
+
+	if (!call->hole_length)
+		return;
+	counter_add(WIRE_COUNTER_LOST_BYTES + (call->hole_cause & 15), call->hole_length);
+	event = bpf_ringbuf_reserve(&lifecycle_ring, sizeof(*event), 0);
+	if (!event) {
+		counter_add(WIRE_COUNTER_LIFECYCLE_LOST, 1);
+		call->hole_length = 0;
+		return;
+	}
+	__builtin_memcpy(event, &call->event, sizeof(*event));
+	event->kind = WIRE_HOLE;
+	event->cause = call->hole_cause;
+	event->when_ns = bpf_ktime_get_ns();
+	event->offset = call->hole_offset;
+	event->seq = flow->send_base_seq + (u32)call->hole_offset;
+	event->length_bytes = call->hole_length;
+	event->lost_records = flow->lost_records;
+	call->hole_length = 0;
+	lifecycle_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+static __noinline int hole_add(struct call *call, struct flow *flow, u64 length, u32 cause)
+{
+	if (!call || !flow)
+		return 0;
+	if (call->hole_length &&
+	    (call->hole_cause != cause || call->hole_offset + call->hole_length != call->offset))
+		hole_flush(call, flow);
+	if (!call->hole_length)
+		call->hole_offset = call->offset;
+	call->hole_cause = cause;
+	call->hole_length += length;
+	return 0;
+}
+
+/* ---- records ---- */
+
+/*
+ * length is clamped once more right before the copy, and hidden from the
+ * compiler, which would otherwise drop the bound that the verifier asks for.
+ */
+static __always_inline int record_copy(struct call *call, struct flow *flow, u64 address, u64 length,
+				       const u32 class)
+{
+	struct record *record = bpf_ringbuf_reserve(&data_ring, class, 0);
+
+	if (!record) {
+		flow->lost_records++;
+		return WIRE_CAUSE_RING_FULL;
+	}
+	asm volatile("" : "+r"(length));
+	if (length > class - sizeof(struct wire_event))
+		length = class - sizeof(struct wire_event);
+	if (bpf_probe_read_user(record->payload, length, (void *)address)) {
+		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+		return WIRE_CAUSE_FAULT;
+	}
+	__builtin_memcpy(&record->event, &call->event, sizeof(record->event));
+	record->event.when_ns = bpf_ktime_get_ns();
+	record->event.offset = call->offset;
+	record->event.seq = flow->send_base_seq + (u32)call->offset;
+	record->event.length_bytes = length;
+	record->event.captured_bytes = length;
+	record->event.lost_records = flow->lost_records;
+	if (!call->offset)
+		__builtin_memcpy(call->first, record->payload, FIRST_BYTES);
+	bpf_ringbuf_submit(record, wakeup_flag());
+	counter_add(WIRE_COUNTER_RECORDS, 1);
+	return WIRE_CAUSE_NONE;
+}
+
+#define FITS(length, class) ((length) <= (class) - sizeof(struct wire_event))
+
+static __noinline int record_emit(struct call *call, struct flow *flow, u64 address, u64 length)
+{
+	if (!call || !flow)
+		return WIRE_CAUSE_NONE;
+	if (FITS(length, WIRE_CLASS_0))
+		return record_copy(call, flow, address, length, WIRE_CLASS_0);
+	if (FITS(length, WIRE_CLASS_1))
+		return record_copy(call, flow, address, length, WIRE_CLASS_1);
+	if (FITS(length, WIRE_CLASS_2))
+		return record_copy(call, flow, address, length, WIRE_CLASS_2);
+	if (FITS(length, WIRE_CLASS_3))
+		return record_copy(call, flow, address, length, WIRE_CLASS_3);
+	if (FITS(length, WIRE_CLASS_4))
+		return record_copy(call, flow, address, length, WIRE_CLASS_4);
+	return record_copy(call, flow, address, length, WIRE_CLASS_5);
+}
+
+/* ---- first bytes ---- */
+
+/* RFC 9110 section 5.6.2: tchar. Bit c of the two words. */
+static __always_inline bool is_token_byte(u8 c)
+{
+	const u64 low = 0x03ff6cfa00000000ULL;	/* ! # $ % & ' * + - . 0-9 */
+	const u64 high = 0x57ffffffc7fffffeULL; /* A-Z ^ _ ` a-z | ~ */
+
+	return c < 128 && ((c < 64 ? low : high) >> (c & 63) & 1);
+}
+
+/*
+ * May the stream be HTTP/1, HTTP/2 or TLS? A request and the HTTP/2 preface
+ * begin with a token and a space, a status line with "HTTP/", TLS with 0x16 3.
+ */
+static __noinline bool first_bytes_fit(const struct call *call, u64 length)
+{
+	bool token = false;
+
+	if (!call)
+		return true;
+	if (call->first[0] == 0x16)
+		return length < 2 || call->first[1] == 3;
+	for (u32 i = 0; i < FIRST_BYTES && i < length; i++) {
+		u8 c = call->first[i];
+
+		if (!token && (c == '\r' || c == '\n')) /* RFC 9112 section 2.2: before a request line */
+			continue;
+		if (c == ' ')
+			return token;
+		if (c == '/')
+			return i == 4 && call->first[0] == 'H' && call->first[1] == 'T' &&
+			       call->first[2] == 'T' && call->first[3] == 'P';
+		if (!is_token_byte(c))
+			return false;
+		token = true;
+	}
+	return true;
+}
+
+static __noinline int flow_mute_both(struct flow *flow)
+{
+	struct tuple reverse;
+	struct flow *peer;
+
+	if (!flow)
+		return 0;
+	flow->muted = 1;
+	tuple_reverse(&flow->tuple, &reverse);
+	peer = tuple_holder(&reverse);
+	if (peer && peer->id == flow->peer_id)
+		peer->muted = 1;
+	return 0;
+}
+
+/* ---- the walk ---- */
+
+struct walk {
+	struct call *call;
+	struct flow *flow;
+};
+
+/* The user memory at the current position: address and how much of it lies together; 0 = go to the next segment. */
+static __always_inline u64 walk_room(struct call *call, u64 *ret_address)
+{
+	struct iovec segment = {};
+
+	if (call->at.kind == CALL_UBUF) {
+		*ret_address = call->at.base + call->at.offset;
+		return call->left;
+	}
+	if (bpf_probe_read_kernel(&segment, sizeof(segment), (void *)call->at.base) ||
+	    segment.iov_len <= call->at.offset) {
+		call->at.base += sizeof(segment);
+		call->at.offset = 0;
+		call->at.segments--;
+		return 0;
+	}
+	*ret_address = (u64)segment.iov_base + call->at.offset;
+	return segment.iov_len - call->at.offset;
+}
+
+static int walk_step(u32 index, void *context)
+{
+	struct walk *walk = context;
+	struct call *call = walk->call;
+	struct flow *flow = walk->flow;
+	u64 address, length;
+	int cause;
+
+	if (!call->left || (call->at.kind == CALL_IOVEC && !call->at.segments))
+		return 1;
+	length = walk_room(call, &address);
+	if (!length)
+		return 0;
+	if (length > call->left)
+		length = call->left;
+	if (length > WIRE_PAYLOAD_MAX)
+		length = WIRE_PAYLOAD_MAX;
+	cause = record_emit(call, flow, address, length);
+	if (cause)
+		hole_add(call, flow, length, cause);
+	call->left -= length;
+	if (!cause && !call->offset && !first_bytes_fit(call, length)) {
+		flow_mute_both(flow);
+		call->left = 0;
+	}
+	call->offset += length;
+	call->at.offset += length;
+	return 0;
+}
+
+static __always_inline void emit_hole(struct call *call, struct flow *flow, u64 length, u32 cause)
+{
+	if (!length)
+		return;
+	hole_add(call, flow, length, cause);
+	call->offset += length;
+}
+
+/*
+ * `length` bytes were accepted at call->offset; the last `urgent` of them are
+ * not part of the stream. They are counted first, so that a loss further down
+ * cannot hide from the sum.
+ */
+static __always_inline void call_emit(struct call *call, struct flow *flow, u64 length, u64 urgent)
+{
+	struct walk walk = {.call = call, .flow = flow};
+
+	flow_count_accepted(flow, length);
+	__sync_fetch_and_add(&flow->accounted, length);
+	call->done += length;
+	if (flow_is_muted(flow))
+		return;
+	flow_describe(flow, &call->event);
+	call->left = length - urgent;
+	if (call->at.kind == CALL_OTHER) {
+		emit_hole(call, flow, call->left, call->other_cause);
+	} else {
+		bpf_loop(WALK_STEPS_MAX, walk_step, &walk, 0);
+		emit_hole(call, flow, call->left, WIRE_CAUSE_TRUNCATED);
+	}
+	emit_hole(call, flow, urgent, WIRE_CAUSE_URGENT);
+	hole_flush(call, flow);
+}
+
+#endif

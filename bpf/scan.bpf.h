@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the loader asks once and no event tells: iterators over tasks and
+ * open files, and a pass over the flow table.
+ */
+#ifndef NIGHTCLERK_SCAN_BPF_H
+#define NIGHTCLERK_SCAN_BPF_H
+
+#include "lifecycle.bpf.h"
+
+#define PID_LEVELS_MAX 32 /* MAX_PID_NS_LEVEL in kernel/pid_namespace.c */
+
+/* A process has one number in each pid namespace around it. */
+static __always_inline bool task_is(struct task_struct *task, u32 number, u32 namespace)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	u32 level = BPF_CORE_READ(pid, level);
+
+	if (BPF_CORE_READ(task, pid) != BPF_CORE_READ(task, tgid))
+		return false;
+	for (u32 i = 0; i <= PID_LEVELS_MAX && i <= level; i++) {
+		struct upid *upid = pid_number(pid, i);
+
+		if ((u32)BPF_CORE_READ(upid, nr) == number && BPF_CORE_READ(upid, ns, ns.inum) == namespace)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline void on_listening_sock(struct task_struct *task, struct sock *sk)
+{
+	u16 flags;
+
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || !netns_fits(sk))
+		return;
+	if (BPF_CORE_READ(sk, __sk_common.skc_state) != WIRE_TCP_LISTEN || flow_find(sk))
+		return;
+	flags = scope_flags(task, BPF_CORE_READ(task, tgid), sk);
+	if (flags)
+		on_listen(sk, flags);
+}
+
+/*
+ * Nobody holds the lock: the pair (written, write_seq) is taken as it stands
+ * when both of its halves belong together. Position first, then the calls on
+ * their way, then what is accounted for: a send that starts meanwhile can only
+ * make the gap smaller.
+ */
+static long flow_refresh(struct bpf_map *map, u64 *key, struct flow *flow, void *context)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)*key;
+	u32 write_seq;
+	u64 written;
+
+	if (flow->stage < FLOW_OPEN)
+		return 0;
+	write_seq = *(volatile u32 *)&flow->write_seq;
+	written = *(volatile u64 *)&flow->written;
+	if (flow->stage == FLOW_OPEN)
+		written += (u32)(BPF_CORE_READ(tp, write_seq) - write_seq);
+	if (*(volatile u32 *)&flow->write_seq != write_seq)
+		return 0; /* it moves: then it is in use, and its calls tell */
+	flow_is_muted(flow);
+	flow->tail = written;
+	flow_find_gap(flow, written, WIRE_CAUSE_MISSED);
+	return 0;
+}
+
+#endif

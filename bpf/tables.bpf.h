@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Maps, settings and counters: all state of the kernel side.
+ */
+#ifndef NIGHTCLERK_TABLES_BPF_H
+#define NIGHTCLERK_TABLES_BPF_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "flow_table.h"
+
+/* ---- settings: fixed before load ---- */
+
+const volatile __u32 scope_mode;
+const volatile bool scope_host_wide;
+const volatile __u32 scope_netns;
+const volatile __u64 scope_cgroup;
+const volatile __u32 scope_uid;
+const volatile __u16 scope_port;
+const volatile char scope_comm[WIRE_COMM_BYTES];
+const volatile __u64 data_ring_quarter;
+
+/* ---- settings that the loader learns after load, and state ---- */
+
+__u32 own_tgid;	    /* nightclerk itself, as the kernel numbers it */
+__u32 canary_tgids[2];
+__u64 flow_count;	    /* last flow id given out */
+__u64 late_tuples;    /* live flows that joined late: their peers have yet to be found */
+__u64 data_ring_peak; /* highest fill seen at a reservation */
+
+/* iter_resolve: asked for and answered */
+__u32 resolve_pid;
+__u32 resolve_pid_namespace;
+__u32 resolved_tgid;
+
+/* ---- tables ---- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+} data_ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+} lifecycle_ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FLOW_TABLE_ENTRIES);
+	__type(key, u64); /* address of the struct sock */
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FLOW_TABLE_ENTRIES);
+	__type(key, struct tuple);
+	__type(value, u64); /* address of the struct sock of the end that comes first */
+} tuples SEC(".maps");
+
+struct listener_key {
+	u32 netns;
+	u32 port;
+};
+
+struct listener {
+	u32 count; /* sockets that listen there: SO_REUSEPORT, or one per family */
+	u32 flags; /* WIRE_CANARY */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LISTENER_ENTRIES);
+	__type(key, struct listener_key);
+	__type(value, struct listener);
+} listeners SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TREE_ENTRIES);
+	__type(key, u32); /* tgid */
+	__type(value, struct tree_entry);
+} tree SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WIRE_MUTED_SLOTS);
+	__type(key, u32);
+	__type(value, u64);
+} muted SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WIRE_COUNTER_COUNT);
+	__type(key, u32);
+	__type(value, u64);
+} counters SEC(".maps");
+
+/* A program may be preempted, or interrupted by a softirq, in the middle of an addition. */
+static __always_inline void counter_add(u32 counter, u64 n)
+{
+	u64 *value = bpf_map_lookup_elem(&counters, &counter);
+
+	if (value)
+		__sync_fetch_and_add(value, n);
+}
+
+/* ---- the lifecycle ring ---- */
+
+static __always_inline struct wire_event *lifecycle_reserve(u8 kind)
+{
+	struct wire_event *event = bpf_ringbuf_reserve(&lifecycle_ring, sizeof(*event), 0);
+
+	if (!event) {
+		counter_add(WIRE_COUNTER_LIFECYCLE_LOST, 1);
+		return NULL;
+	}
+	__builtin_memset(event, 0, sizeof(*event));
+	event->version = WIRE_EVENT_VERSION;
+	event->kind = kind;
+	event->when_ns = bpf_ktime_get_ns();
+	event->start_ns = event->when_ns;
+	return event;
+}
+
+/* wake = BPF_RB_NO_WAKEUP, or BPF_RB_FORCE_WAKEUP for what somebody waits for. */
+static __always_inline void lifecycle_submit(struct wire_event *event, u64 wake)
+{
+	counter_add(WIRE_COUNTER_RECORDS, 1);
+	bpf_ringbuf_submit(event, wake);
+}
+
+#endif

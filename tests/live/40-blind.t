@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What cannot be read is said, never passed over: TLS, HTTP/2, WebSocket; and what is no HTTP at all is let be."""
+
+import subprocess
+
+from harness import check, contains, equal, fact, play, wait_for_line
+
+
+def tls_server(live):
+    live.start(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-keyout", "key.pem", "-out", "cert.pem", "-subj", "/CN=localhost", "-days", "2"],
+               stderr=subprocess.DEVNULL).communicate()
+    server = live.start(["openssl", "s_server", "-accept", "127.0.0.1:8443", "-key", "key.pem", "-cert", "cert.pem",
+                         "-www"], stderr=subprocess.DEVNULL)
+    while wait_for_line(server, "s_server") != "ACCEPT":
+        pass
+    return "https://127.0.0.1:8443/"
+
+
+@fact
+def tls_is_undecidable_and_named(live):
+    url = tls_server(live)
+    result = live.run(["curl", "-sk", "-o", "/dev/null", url]).expect(11)
+    contains(result.stderr, "tls", "stderr")
+    blind = result.of_kind("blind")
+    equal(len(blind), 1, "blind records of one connection")
+    equal(blind[0]["blind_kind"], "tls", "kind")
+    equal(blind[0]["comm"], "curl", "comm")
+    check(blind[0]["bytes_out"] > 0 and blind[0]["bytes_in"] > 0, "bytes each way")
+    equal(result.ledger, [], "ledger")
+    count = result.summary["bytes"]
+    equal(count["accepted"], count["in_blind"], "accepted bytes")
+    equal(count["in_blind"], blind[0]["bytes_out"] + blind[0]["bytes_in"], "bytes of the blind record")
+
+
+@fact
+def allowed_tls_gives_the_command_s_own_status(live):
+    url = tls_server(live)
+    live.run(["curl", "-sk", "-o", "/dev/null", url], ["--allow-blind", "tls"]).expect(0)
+    live.run(["curl", "-sk", "-o", "/no/such/file", url], ["--allow-blind", "h2,tls"]).expect(23)
+    live.run(["curl", "-sk", "-o", "/dev/null", url], ["--allow-blind", "h2"]).expect(11)
+    live.run(["curl", "-sk", "-o", "/dev/null", url], ["--allow-incomplete"]).expect(0)
+
+
+@fact
+def a_finding_outranks_a_blind_stream(live):
+    url = tls_server(live)
+    mock = live.mock()
+    post = f"curl -s -o /dev/null {mock.url} -d a=1"
+    live.run(["sh", "-c", f"curl -sk -o /dev/null {url}; {post}; {post}"]).expect(10)
+
+
+@fact
+def http2_with_prior_knowledge_is_undecidable_and_named(live):
+    script = live.write("server.mjs", """
+import http2 from "node:http2";
+const server = http2.createServer((request, response) => response.end("hello"));
+server.listen(8082, "127.0.0.1", () => console.log("ready"));
+""")
+    server = live.start(["node", script])
+    equal(wait_for_line(server, "node"), "ready", "the server's line")
+    command = ["curl", "-s", "-o", "/dev/null", "--http2-prior-knowledge", "http://127.0.0.1:8082/"]
+    result = live.run(command).expect(11)
+    contains(result.stderr, "h2", "stderr")
+    equal([event["blind_kind"] for event in result.of_kind("blind")], ["h2"], "blind records")
+    live.run(command, ["--allow-blind", "h2"]).expect(0)
+
+
+WEBSOCKET = """
+import socket, threading
+server = socket.create_server(("127.0.0.1", 0))
+def serve():
+    s, _ = server.accept()
+    data = b""
+    while b"\\r\\n\\r\\n" not in data: data += s.recv(4096)
+    s.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n")
+    s.recv(4096)
+    s.sendall(b"\\x81\\x05hello")
+    s.close()
+thread = threading.Thread(target=serve); thread.start()
+c = socket.create_connection(server.getsockname())
+c.sendall(b"GET /socket HTTP/1.1\\r\\nHost: x\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n"
+          b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\nSec-WebSocket-Version: 13\\r\\n\\r\\n")
+while b"\\r\\n\\r\\n" not in c.recv(4096): pass
+c.sendall(b"\\x81\\x84\\x00\\x00\\x00\\x00POST")
+while c.recv(4096): pass
+thread.join()
+"""
+
+
+@fact
+def a_websocket_is_undecidable_after_its_handshake(live):
+    command = ["/usr/bin/python3", live.write("client.py", WEBSOCKET)]
+    result = live.run(command).expect(11)
+    contains(result.stderr, "websocket", "stderr")
+    equal([line["path"] for line in result.ledger], ["/socket"], "ledger")
+    equal([r["status"] for r in result.of_kind("response")], [101], "status")
+    count = result.summary["bytes"]
+    equal(count["in_blind"], 10 + 7, "blind bytes")
+    equal(count["accepted"], count["in_messages"] + count["in_holes"] + count["in_blind"], "accepted bytes")
+    live.run(command, ["--allow-blind", "websocket"]).expect(0)
+
+
+REDIS = """
+import socket, threading
+server = socket.create_server(("127.0.0.1", 0))
+def serve():
+    s, _ = server.accept()
+    while s.recv(4096): s.sendall(b"+PONG\\r\\n")
+    s.close()
+thread = threading.Thread(target=serve); thread.start()
+c = socket.create_connection(server.getsockname())
+for _ in range(50):
+    c.sendall(b"*1\\r\\n$4\\r\\nPING\\r\\n")
+    assert c.recv(4096) == b"+PONG\\r\\n"
+c.close()
+thread.join()
+"""
+
+
+@fact
+def traffic_that_is_no_http_is_counted_and_changes_nothing(live):
+    result = live.run(["/usr/bin/python3", live.write("client.py", REDIS)]).expect(0)
+    equal(result.ledger, [], "ledger")
+    equal(result.findings("info"), [], "findings")
+    count = result.summary["bytes"]
+    equal(count["accepted"], 50 * (14 + 7), "accepted bytes")
+    equal(count["accepted"], count["in_blind"], "blind bytes")
+
+
+GARBAGE = """
+import os, random, socket, threading
+random.seed(7)
+server = socket.create_server(("127.0.0.1", 0))
+def serve():
+    while True:
+        s, _ = server.accept()
+        data = s.recv(65536)
+        try:
+            s.sendall(random.choice(answers))
+        except OSError: pass
+        s.close()
+threading.Thread(target=serve, daemon=True).start()
+answers = [b"HTTP/1.1 200 OK\\r\\nContent-Length: x\\r\\n\\r\\n", b"HTTP/9.9 wat\\r\\n\\r\\n", os.urandom(50)]
+heads = [b"POST / HTTP/1.1\\r\\nContent-Length: -5\\r\\n\\r\\n", b"GET  /  HTTP/1.1\\r\\n\\r\\n",
+         b"POST / HTTP/1.1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\nzz\\r\\n",
+         b"POST / HTTP/1.1\\r\\nA" + b"a" * 100000, b"\\x00" * 100, b"GET / HTTP/1.1\\r\\n: x\\r\\n\\r\\n",
+         b"POST / HTTP/1.1\\r\\nContent-Length: 99999999999999999999\\r\\n\\r\\n", b"\\r\\n" * 500, b"P", b"POST"]
+for i in range(200):
+    c = socket.create_connection(server.getsockname())
+    head = heads[i % len(heads)]
+    try:
+        c.sendall(head if i < 20 else bytes(b ^ (random.random() < .02) for b in head))
+        c.recv(4096)
+    except OSError: pass
+    c.close()
+"""
+
+
+@fact
+def http_garbage_is_survived_and_counted(live):
+    result = live.run(["/usr/bin/python3", live.write("client.py", GARBAGE)])
+    check(result.status in (0, 10, 11), f"exit status {result.status}\n{result.stderr}")
+    count = result.summary["bytes"]
+    equal(count["accepted"], count["in_messages"] + count["in_holes"] + count["in_blind"], "accepted bytes")
+    check(len(result.of_kind("broken")) > 0, "no stream was called broken")
+
+
+play()

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A call -> the few facts that the judge may know of it. Every byte that is
+ * not a fact is 0, so equal facts are equal bytes.
+ */
+#include "finding.h"
+
+static uint64_t first_8(const struct digest *digest)
+{
+	uint64_t value;
+
+	memcpy(&value, digest->byte, sizeof(value));
+	return value;
+}
+
+/* FNV-1a, then mixed, so that equal keys and only those are equal; never 0. */
+static uint64_t hash_of_key(struct bytes key)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < key.size; i++)
+		hash = (hash ^ key.data[i]) * 0x100000001b3ULL;
+	hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdULL;
+	hash ^= hash >> 33;
+	return hash ? hash : 1;
+}
+
+static bool has_volatile_members(enum call_protocol protocol)
+{
+	return protocol != PROTOCOL_NONE && protocol != PROTOCOL_GRAPHQL && protocol != PROTOCOL_AWS;
+}
+
+static uint64_t body_of(const struct call *call)
+{
+	if (call->has_fingerprint && has_volatile_members(call->protocol))
+		return first_8(&call->fingerprint);
+	return call->has_sha ? first_8(&call->sha) : 0;
+}
+
+static bool is_form(const struct call *call)
+{
+	return bytes_equal(call->method, BYTES("POST")) &&
+	       (bytes_starts_with(call->content_type, BYTES("application/x-www-form-urlencoded")) ||
+		bytes_starts_with(call->content_type, BYTES("multipart/form-data")));
+}
+
+/* Who ended it first. A server that only half closed has ended it too: no answer can follow. */
+static void close_of(const struct call *call, struct attempt_facts *facts)
+{
+	uint64_t client_ns = call->client_closed_ns, server_ns = call->server_closed_ns;
+	bool client = client_ns && (!server_ns || client_ns < server_ns ||
+				    (client_ns == server_ns && call->closed_first != CLOSER_SERVER));
+
+	if (!client_ns && !server_ns)
+		return;
+	facts->closed_ns = client ? client_ns : server_ns;
+	facts->closed_first = client ? CLOSER_CLIENT : CLOSER_SERVER;
+}
+
+void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
+{
+	struct attempt_facts *facts = ret_facts;
+
+	memset(facts, 0, sizeof(*facts));
+	facts->first_ns = call->first_ns;
+	facts->status = (uint16_t)call->status;
+	facts->status_ns = call->status_ns;
+	facts->status_in_time = call->status && call->status_in_time;
+	facts->complete_ns = call->response_complete ? call->response_last_ns : 0;
+	close_of(call, facts);
+	facts->delivered = call->delivered;
+	facts->replayed = call->replayed;
+	facts->undecidable = call->undecidable;
+	facts->request_complete = call->request_complete;
+	facts->server_read_known = call->server_read_known;
+	facts->server_read_all = call->server_read_all;
+	facts->tgid = call->process.tgid;
+	facts->process_start_ns = call->process.start_ns;
+	facts->owner_gone = call->client_died;
+	facts->class = call->class;
+	facts->class_source = call->class_source;
+	facts->idempotent = call->idempotent_hint;
+	facts->known_write = call->known_write;
+	facts->continuation = call->mcp_continuation;
+	facts->form = is_form(call);
+	facts->expects = call->head && call->head->expects_continue;
+	facts->has_principal = call->has_principal;
+	facts->bearer = call->has_principal && call->principal_is_bearer;
+	facts->principal = call->has_principal ? first_8(&call->principal) : 0;
+	facts->idem_state = call->idem_state;
+	facts->key = call->idem_state == IDEM_PRESENT ? hash_of_key(call->idem) : 0;
+	facts->body = body_of(call);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fixed columns first, the target last: it is the only one that may be long.
+ */
+#include "call_line.h"
+#include "say.h"
+#include "secret.h"
+#include "utf8.h"
+
+#include <errno.h>
+
+#define COMM_COLUMNS 15
+
+static int add_time(uint64_t when_ns, int64_t wall_offset_ns, struct buffer *out)
+{
+	int64_t wall_ns = (int64_t)when_ns + wall_offset_ns;
+	time_t seconds = (time_t)(wall_ns / 1000000000);
+	struct tm utc;
+
+	gmtime_r(&seconds, &utc);
+	return say(out, "%02d:%02d:%02d.%03d ", utc.tm_hour, utc.tm_min, utc.tm_sec, (int)(wall_ns / 1000000 % 1000));
+}
+
+/* text in at least `columns` columns; what is longer stays whole: no column after it is worth a lie. */
+static int add_padded(struct bytes text, size_t columns, struct buffer *out)
+{
+	size_t before = out->size;
+	int err = text_harmless(text, 64, out);
+
+	while (!err && out->size - before < columns)
+		err = buffer_append_byte(out, ' ');
+	return err ? err : buffer_append_byte(out, ' ');
+}
+
+static int add_bytes(uint64_t count, struct buffer *out)
+{
+	if (count < 10000)
+		return say(out, "%6llu ", (unsigned long long)count);
+	if (count < 10000ULL * 1024)
+		return say(out, "%5lluK ", (unsigned long long)(count / 1024));
+	return say(out, "%5lluM ", (unsigned long long)(count / 1024 / 1024));
+}
+
+static int add_numbers(const struct call *call, struct buffer *out)
+{
+	uint64_t from = call->sent_ns ? call->sent_ns : call->first_ns;
+	int err;
+
+	err = call->status ? say(out, "%3u ", call->status) : say(out, "  - ");
+	if (!err)
+		err = add_bytes(call->body_bytes, out);
+	if (!err)
+		err = add_bytes(call->response_body_bytes, out);
+	if (err)
+		return err;
+	if (call->response_last_ns == 0)
+		return say(out, "%9s ", "-");
+	return say(out, "%9.1f ", call->response_last_ns > from ? (double)(call->response_last_ns - from) / 1e6 : 0.0);
+}
+
+static int add_target(struct fingerprinter *fingerprinter, const struct call *call, struct buffer *out)
+{
+	struct buffer target = {0};
+	char server[ENDPOINT_TEXT_MAX];
+	int err;
+
+	endpoint_text(&call->server, server);
+	err = say(out, "%s ", server);
+	if (!err)
+		err = secret_mask_path(fingerprinter, call->path, &target);
+	if (!err && call->has_query)
+		err = buffer_append_byte(&target, '?');
+	if (!err && call->has_query)
+		err = secret_mask_query(fingerprinter, call->query, &target);
+	if (!err)
+		err = text_harmless(buffer_bytes(&target), LIMIT_PATH_BYTES, out);
+	buffer_done(&target);
+	return err;
+}
+
+/* Cuts the line that begins at start to width columns; a column is a code point. */
+static void cut(struct buffer *out, size_t start, unsigned int width)
+{
+	struct bytes rest = {out->data + start, out->size - start};
+	unsigned int columns = 0;
+	uint32_t code_point;
+
+	while (width && rest.size && columns < width) {
+		size_t n = utf8_next(rest, &code_point);
+
+		bytes_take(&rest, n ? n : 1);
+		columns++;
+	}
+	if (width)
+		out->size -= rest.size;
+}
+
+int call_line(struct fingerprinter *fingerprinter, const struct call *call, int64_t wall_offset_ns,
+	      const struct alert_style *style, struct buffer *out)
+{
+	size_t start = out->size;
+	char pid[16];
+	int err;
+
+	snprintf(pid, sizeof(pid), "%7u", call->process.tgid);
+	err = add_time(call->first_ns, wall_offset_ns, out);
+	if (!err)
+		err = add_padded(bytes_of_string(pid), 7, out);
+	if (!err)
+		err = add_padded(bytes_of_string(call->process.comm), COMM_COLUMNS, out);
+	if (!err)
+		err = add_padded(call->method, 6, out);
+	if (!err)
+		err = add_numbers(call, out);
+	if (!err)
+		err = add_target(fingerprinter, call, out);
+	if (!err) {
+		cut(out, start, style->width);
+		err = buffer_append_byte(out, '\n');
+	}
+	if (err)
+		out->size = start;
+	return err;
+}
+
+int call_line_header(const struct alert_style *style, struct buffer *out)
+{
+	size_t start = out->size;
+	int err = say(out, "%-12s %7s %-15s %-6s %3s %6s %6s %9s %s", "TIME (UTC)", "PID", "COMMAND", "METHOD", "ST",
+		      "SENT", "GOT", "MS", "SERVER AND TARGET");
+
+	if (err)
+		return err;
+	cut(out, start, style->width);
+	return buffer_append_byte(out, '\n');
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One aligned line per call, for people who watch: time, process, method,
+ * status, sizes, duration, server and target. Hostile bytes are harmless,
+ * secrets in the target are masked.
+ */
+#ifndef NIGHTCLERK_CALL_LINE_H
+#define NIGHTCLERK_CALL_LINE_H
+
+#include "alert.h"
+
+/* Appends the line with its LF, cut to style->width columns where that is not 0. 0 or -ENOMEM. */
+int call_line(struct fingerprinter *fingerprinter, const struct call *call, int64_t wall_offset_ns,
+	      const struct alert_style *style, struct buffer *out);
+/* The names of the columns, aligned with them. */
+int call_line_header(const struct alert_style *style, struct buffer *out);
+
+#endif

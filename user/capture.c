@@ -1,0 +1,716 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Loads the probe through one of its doors, attaches it, and moves its records
+ * into the sequencer. What libbpf says is kept, not printed: one line of it may
+ * end up in the reason of a failure.
+ */
+#include "capture.h"
+#include "../bpf/flow_table.h"
+#include "capture.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DATA_RING_BYTES (64UL * 1024 * 1024)
+#define LIFECYCLE_RING_BYTES (4UL * 1024 * 1024)
+#define MUTED_BYTES (WIRE_MUTED_SLOTS * sizeof(uint64_t))
+#define BATCH_ENTRIES 512
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define REPORT_MAX 256
+
+struct capture {
+	struct capture_bpf *skeleton;
+	enum capture_door door;
+	struct ring_buffer *data;
+	struct ring_buffer *lifecycle;
+	int epoll_fd; /* of both; -1 = none */
+	struct bpf_link *resolve_link; /* only in a pid namespace of its own */
+	size_t data_ring_bytes;
+	const volatile unsigned long *consumed; /* data ring: pages of the kernel's, see kernel/bpf/ringbuf.c */
+	const volatile unsigned long *produced;
+	_Atomic uint64_t *muted;
+	bool own_pid_namespace;
+	uint32_t pid_namespace;
+
+	/* of the drain in progress */
+	struct sequencer *sequencer;
+	unsigned long stop_at; /* position in the data ring */
+	int drained;
+	int error;
+};
+
+/* libbpf's print function takes no context, so this is the one static of the file. The first warning is the telling one. */
+static char first_report[REPORT_MAX];
+
+static int keep_report(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	if (level == LIBBPF_WARN && !first_report[0])
+		vsnprintf(first_report, sizeof(first_report), format, arguments);
+	return 0;
+}
+
+const char *capture_door_name(enum capture_door door)
+{
+	switch (door) {
+	case CAPTURE_DOOR_KPROBE:
+		return "kprobe";
+	case CAPTURE_DOOR_TRACEPOINT:
+		return "tracepoint";
+	default:
+		return "auto";
+	}
+}
+
+/* ---- why it failed, in one line ---- */
+
+__attribute__((format(printf, 2, 3))) static void say(char *reason, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(reason, CAPTURE_REASON_MAX, format, arguments);
+	va_end(arguments);
+	for (char *end = reason; *end; end++)
+		if (*end == '\n')
+			*end = end[1] ? ' ' : '\0';
+}
+
+static void say_load_error(enum capture_door door, int error, char *reason)
+{
+	switch (error) {
+	case -EPERM:
+		say(reason, "needs CAP_BPF and CAP_PERFMON: run as root or with sudo");
+		break;
+	case -ENOMEM:
+		say(reason, "not enough memory for the probe's tables: raise the memory limit or RLIMIT_MEMLOCK");
+		break;
+	case -EACCES:
+		say(reason, "the kernel's verifier refused the probe (a defect of nightclerk): %s", first_report);
+		break;
+	case -ESRCH:
+	case -ENOENT:
+		say(reason, "the %s door needs a kernel tracepoint that this kernel does not have: %s",
+		    capture_door_name(door), first_report);
+		break;
+	default:
+		say(reason, "cannot load the probe (%s door): %s: %s", capture_door_name(door), strerror(-error),
+		    first_report);
+	}
+}
+
+static void say_attach_error(enum capture_door door, int error, char *reason)
+{
+	if (error == -EPERM || error == -EACCES)
+		say(reason, "not allowed to attach the probe (%s door): run as root or with sudo, and mount tracefs",
+		    capture_door_name(door));
+	else if (error == -ENOENT && door == CAPTURE_DOOR_KPROBE)
+		say(reason, "the kprobe door needs CONFIG_KPROBES and tracefs at /sys/kernel/tracing");
+	else
+		say(reason, "cannot attach the probe (%s door): %s: %s", capture_door_name(door), strerror(-error),
+		    first_report);
+}
+
+/* ---- iterators ---- */
+
+/* A link is made while the privileges are there; running it needs none. */
+static int iterator_run(const struct bpf_link *link)
+{
+	char ignored[512];
+	int fd = bpf_iter_create(bpf_link__fd(link));
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, ignored, sizeof(ignored));
+	} while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)));
+	n = n < 0 ? -errno : 0;
+	close(fd);
+	return (int)n;
+}
+
+static int iterator_link(const struct bpf_program *program, struct bpf_link **ret_link)
+{
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+
+	if (!link)
+		return errno ? -errno : -EINVAL;
+	*ret_link = link;
+	return 0;
+}
+
+/* ---- numbers of processes ---- */
+
+static uint32_t inode_of(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) ? 0 : (uint32_t)status.st_ino;
+}
+
+/* The kernel side knows a process by its number in the initial pid namespace. */
+static int resolve_tgid(const struct capture *capture, uint32_t tgid, uint32_t *ret_tgid)
+{
+	struct capture_bpf__bss *bss = capture->skeleton->bss;
+	int error;
+
+	if (!capture->own_pid_namespace || !tgid) {
+		*ret_tgid = tgid;
+		return 0;
+	}
+	bss->resolve_pid = tgid;
+	bss->resolve_pid_namespace = capture->pid_namespace;
+	bss->resolved_tgid = 0;
+	error = iterator_run(capture->resolve_link);
+	if (error)
+		return error;
+	if (!bss->resolved_tgid)
+		return -ESRCH;
+	*ret_tgid = bss->resolved_tgid;
+	return 0;
+}
+
+int capture_add_process(struct capture *capture, uint32_t tgid)
+{
+	struct tree_entry entry = {.ns_tgid = tgid};
+	uint32_t key;
+	int error = resolve_tgid(capture, tgid, &key);
+
+	if (error)
+		return error;
+	return bpf_map_update_elem(bpf_map__fd(capture->skeleton->maps.tree), &key, &entry, BPF_ANY);
+}
+
+int capture_set_canary(struct capture *capture, uint32_t client_tgid, uint32_t server_tgid)
+{
+	uint32_t client, server;
+	int error = resolve_tgid(capture, client_tgid, &client);
+
+	if (!error)
+		error = resolve_tgid(capture, server_tgid, &server);
+	if (error)
+		return error;
+	capture->skeleton->bss->canary_tgids[1] = server;
+	capture->skeleton->bss->canary_tgids[0] = client;
+	return 0;
+}
+
+/* ---- open ---- */
+
+static enum scope_mode scope_mode(enum capture_scope scope)
+{
+	switch (scope) {
+	case CAPTURE_TREE:
+		return SCOPE_TREE;
+	case CAPTURE_PID:
+		return SCOPE_PID;
+	case CAPTURE_CGROUP:
+		return SCOPE_CGROUP;
+	case CAPTURE_UID:
+		return SCOPE_UID;
+	case CAPTURE_COMM:
+		return SCOPE_COMM;
+	case CAPTURE_PORT:
+		return SCOPE_PORT;
+	case CAPTURE_ALL:
+		break;
+	}
+	return SCOPE_ALL;
+}
+
+/* Whose listening sockets may be older than the probe. */
+static bool scope_is_of_processes(enum capture_scope scope)
+{
+	return scope == CAPTURE_PID || scope == CAPTURE_CGROUP || scope == CAPTURE_UID || scope == CAPTURE_COMM;
+}
+
+static void set_options(struct capture *capture, const struct capture_options *options)
+{
+	struct capture_bpf__rodata *rodata = capture->skeleton->rodata;
+
+	rodata->scope_mode = scope_mode(options->scope);
+	rodata->scope_host_wide = options->host_wide;
+	rodata->scope_netns = inode_of("/proc/self/ns/net");
+	rodata->scope_cgroup = options->cgroup_id;
+	rodata->scope_uid = options->uid;
+	rodata->scope_port = options->port;
+	memcpy((char *)rodata->scope_comm, options->comm, sizeof(options->comm));
+	rodata->data_ring_quarter = capture->data_ring_bytes / 4;
+}
+
+static void choose_programs(struct capture *capture, const struct capture_options *options)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, capture->skeleton->obj) {
+		const char *name = bpf_program__name(program);
+		const char *door = capture_door_name(capture->door);
+		bool of_door = !strncmp(name, door, strlen(door));
+
+		bpf_program__set_autoattach(program, of_door);
+		bpf_program__set_autoload(program, of_door);
+	}
+	bpf_program__set_autoload(capture->skeleton->progs.run_refresh, true);
+	bpf_program__set_autoload(capture->skeleton->progs.iter_resolve, capture->own_pid_namespace);
+	bpf_program__set_autoload(capture->skeleton->progs.iter_listeners, scope_is_of_processes(options->scope));
+}
+
+static int set_ring_sizes(struct capture *capture, const struct capture_options *options)
+{
+	size_t lifecycle = options->lifecycle_ring_bytes ? options->lifecycle_ring_bytes : LIFECYCLE_RING_BYTES;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int error;
+
+	capture->data_ring_bytes = options->data_ring_bytes ? options->data_ring_bytes : DATA_RING_BYTES;
+	if (capture->data_ring_bytes % page || (capture->data_ring_bytes & (capture->data_ring_bytes - 1)) ||
+	    lifecycle % page || (lifecycle & (lifecycle - 1)) || capture->data_ring_bytes > UINT32_MAX)
+		return -EINVAL;
+	error = bpf_map__set_max_entries(capture->skeleton->maps.data_ring, (uint32_t)capture->data_ring_bytes);
+	if (!error)
+		error = bpf_map__set_max_entries(capture->skeleton->maps.lifecycle_ring, (uint32_t)lifecycle);
+	return error;
+}
+
+static int take_record(void *context, void *data, size_t size)
+{
+	struct capture *capture = context;
+	const struct wire_event *event = data;
+	int error;
+
+	if (size < sizeof(*event) || event->version != WIRE_EVENT_VERSION ||
+	    event->captured_bytes > size - sizeof(*event)) {
+		capture->error = -EPROTO;
+		return -EPROTO;
+	}
+	error = sequencer_push(capture->sequencer, event,
+			       (struct bytes){(const uint8_t *)data + sizeof(*event), event->captured_bytes});
+	if (error)
+		capture->error = error; /* this one is lost; its stream will show the gap */
+	else
+		capture->drained++;
+	return 0;
+}
+
+/* Stops where the ring ended when the drain began: senders may be faster than we are, and the other ring waits. */
+static int take_data(void *context, void *data, size_t size)
+{
+	struct capture *capture = context;
+	unsigned long behind = *capture->consumed + ((size + BPF_RINGBUF_HDR_SZ + 7) & ~7UL);
+	int error = take_record(context, data, size);
+
+	if (error)
+		return error;
+	return (long)(behind - capture->stop_at) >= 0 ? -EAGAIN : 0;
+}
+
+static int map_page(int fd, size_t page, off_t offset, const volatile unsigned long **ret_page)
+{
+	void *at = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, offset);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	*ret_page = at;
+	return 0;
+}
+
+static int watch_ring(int epoll_fd, const struct ring_buffer *ring)
+{
+	struct epoll_event readable = {.events = EPOLLIN};
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(ring), &readable) ? -errno : 0;
+}
+
+/* The rings, as libbpf consumes them and as this file looks at them. */
+static int map_rings(struct capture *capture)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int data_fd = bpf_map__fd(capture->skeleton->maps.data_ring);
+	void *muted;
+	int error;
+
+	capture->data = ring_buffer__new(data_fd, take_data, capture, NULL);
+	if (!capture->data)
+		return -errno;
+	capture->lifecycle = ring_buffer__new(bpf_map__fd(capture->skeleton->maps.lifecycle_ring), take_record, capture,
+					      NULL);
+	if (!capture->lifecycle)
+		return -errno;
+	capture->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (capture->epoll_fd < 0)
+		return -errno;
+	error = watch_ring(capture->epoll_fd, capture->data);
+	if (!error)
+		error = watch_ring(capture->epoll_fd, capture->lifecycle);
+	if (!error)
+		error = map_page(data_fd, page, 0, &capture->consumed);
+	if (!error)
+		error = map_page(data_fd, page, (off_t)page, &capture->produced);
+	if (error)
+		return error;
+	muted = mmap(NULL, MUTED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(capture->skeleton->maps.muted), 0);
+	if (muted == MAP_FAILED)
+		return -errno;
+	capture->muted = muted;
+	return 0;
+}
+
+static int prepare_processes(struct capture *capture, const struct capture_options *options)
+{
+	struct capture_bpf *skeleton = capture->skeleton;
+	uint32_t own;
+	int error = 0;
+
+	if (capture->own_pid_namespace)
+		error = iterator_link(skeleton->progs.iter_resolve, &capture->resolve_link);
+	if (!error)
+		error = resolve_tgid(capture, (uint32_t)getpid(), &own);
+	if (error)
+		return error;
+	skeleton->bss->own_tgid = own;
+	return options->scope == CAPTURE_PID ? capture_add_process(capture, options->pid) : 0;
+}
+
+/* After the state events are on, so that no listener falls between. */
+static int find_listeners(struct capture *capture)
+{
+	struct bpf_link *link = NULL;
+	int error = iterator_link(capture->skeleton->progs.iter_listeners, &link);
+
+	if (error)
+		return error;
+	error = iterator_run(link);
+	bpf_link__destroy(link);
+	return error;
+}
+
+static int open_door(struct capture *capture, const struct capture_options *options, char *reason)
+{
+	int error;
+
+	first_report[0] = '\0';
+	capture->skeleton = capture_bpf__open();
+	if (!capture->skeleton) {
+		error = errno ? -errno : -ENOMEM;
+		say_load_error(capture->door, error, reason);
+		return error;
+	}
+	error = set_ring_sizes(capture, options);
+	if (error) {
+		say(reason, "ring sizes must be powers of two and at least a page");
+		return error;
+	}
+	set_options(capture, options);
+	choose_programs(capture, options);
+	error = capture_bpf__load(capture->skeleton);
+	if (error) {
+		say_load_error(capture->door, error, reason);
+		return error;
+	}
+	error = prepare_processes(capture, options);
+	if (error == -ESRCH) {
+		say(reason, "there is no process %u", options->pid);
+		return error;
+	}
+	if (!error)
+		error = capture_bpf__attach(capture->skeleton);
+	if (!error && scope_is_of_processes(options->scope))
+		error = find_listeners(capture);
+	if (!error)
+		error = map_rings(capture);
+	if (error)
+		say_attach_error(capture->door, error, reason);
+	return error;
+}
+
+static int capture_try(const struct capture_options *options, enum capture_door door, struct capture **ret_capture,
+		       char *reason)
+{
+	struct capture *capture = calloc(1, sizeof(*capture));
+	int error;
+
+	if (!capture) {
+		say(reason, "out of memory");
+		return -ENOMEM;
+	}
+	capture->door = door;
+	capture->epoll_fd = -1;
+	capture->pid_namespace = inode_of("/proc/self/ns/pid");
+	capture->own_pid_namespace = capture->pid_namespace && capture->pid_namespace != INITIAL_PID_NAMESPACE;
+	error = open_door(capture, options, reason);
+	if (error) {
+		capture_close(capture);
+		return error;
+	}
+	*ret_capture = capture;
+	return 0;
+}
+
+int capture_open(const struct capture_options *options, struct capture **ret_capture, char *reason)
+{
+	char other[CAPTURE_REASON_MAX];
+	int error;
+
+	reason[0] = '\0';
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		say(reason, "kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
+		return -ENOSYS;
+	}
+	if (!options->host_wide && !inode_of("/proc/self/ns/net")) {
+		say(reason, "cannot read /proc/self/ns/net: mount proc");
+		return -ENOENT;
+	}
+	libbpf_set_print(keep_report);
+	if (options->door != CAPTURE_DOOR_AUTO)
+		return capture_try(options, options->door, ret_capture, reason);
+	/* the kprobe door first, where there are kprobes at all: it cannot lose a call to preemption */
+	if (access("/sys/bus/event_source/devices/kprobe/type", F_OK))
+		say(other, "this kernel has no kprobes");
+	else if (!capture_try(options, CAPTURE_DOOR_KPROBE, ret_capture, other))
+		return 0;
+	error = capture_try(options, CAPTURE_DOOR_TRACEPOINT, ret_capture, reason);
+	if (error && error != -EPERM && strlen(reason) + strlen(other) + 8 < CAPTURE_REASON_MAX) {
+		size_t used = strlen(reason);
+
+		snprintf(reason + used, CAPTURE_REASON_MAX - used, "; %s", other);
+	}
+	return error;
+}
+
+void capture_close(struct capture *capture)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!capture)
+		return;
+	ring_buffer__free(capture->data);
+	ring_buffer__free(capture->lifecycle);
+	if (capture->epoll_fd >= 0)
+		close(capture->epoll_fd);
+	if (capture->consumed)
+		munmap((void *)capture->consumed, page);
+	if (capture->produced)
+		munmap((void *)capture->produced, page);
+	if (capture->muted)
+		munmap(capture->muted, MUTED_BYTES);
+	bpf_link__destroy(capture->resolve_link);
+	capture_bpf__destroy(capture->skeleton);
+	free(capture);
+}
+
+enum capture_door capture_door(const struct capture *capture)
+{
+	return capture->door;
+}
+
+/* ---- rings ---- */
+
+int capture_fd(const struct capture *capture)
+{
+	return capture->epoll_fd;
+}
+
+int capture_drain(struct capture *capture, struct sequencer *sequencer)
+{
+	int result;
+
+	capture->sequencer = sequencer;
+	capture->drained = 0;
+	capture->error = 0;
+	capture->stop_at = __atomic_load_n(capture->produced, __ATOMIC_ACQUIRE);
+	result = ring_buffer__consume(capture->data);
+	if (result >= 0 || result == -EAGAIN)
+		result = ring_buffer__consume(capture->lifecycle);
+	capture->sequencer = NULL;
+	if (capture->error)
+		return capture->error;
+	return result < 0 ? result : capture->drained;
+}
+
+size_t capture_ring_fill(const struct capture *capture)
+{
+	unsigned long consumed = __atomic_load_n(capture->consumed, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(capture->produced, __ATOMIC_ACQUIRE) - consumed;
+}
+
+size_t capture_ring_size(const struct capture *capture)
+{
+	return capture->data_ring_bytes;
+}
+
+size_t capture_ring_peak(const struct capture *capture)
+{
+	return capture->skeleton->bss->data_ring_peak;
+}
+
+void capture_mute(struct capture *capture, uint64_t flow)
+{
+	atomic_store_explicit(&capture->muted[flow % WIRE_MUTED_SLOTS], flow, memory_order_relaxed);
+}
+
+/* ---- counters ---- */
+
+static uint64_t recursion_misses(const struct capture *capture)
+{
+	struct bpf_program *program;
+	uint64_t misses = 0;
+
+	bpf_object__for_each_program(program, capture->skeleton->obj) {
+		struct bpf_prog_info info = {};
+		uint32_t size = sizeof(info);
+		int fd = bpf_program__fd(program);
+
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			misses += info.recursion_misses;
+	}
+	return misses;
+}
+
+int capture_counters(const struct capture *capture, struct counters *ret_counters)
+{
+	int cpus = libbpf_num_possible_cpus(), fd = bpf_map__fd(capture->skeleton->maps.counters), error = 0;
+	struct counters sum = {};
+	uint64_t *values;
+
+	if (cpus < 0)
+		return cpus;
+	values = calloc((size_t)cpus, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < WIRE_COUNTER_COUNT && !error; i++) {
+		error = bpf_map_lookup_elem(fd, &i, values);
+		for (int cpu = 0; cpu < cpus && !error; cpu++)
+			sum.value[i] += values[cpu];
+	}
+	free(values);
+	if (error)
+		return error;
+	sum.recursion_misses = recursion_misses(capture);
+	*ret_counters = sum;
+	return 0;
+}
+
+/* ---- tables ---- */
+
+/* One batch after the other: unlike key after key it stays whole while entries come and go. */
+struct table_walk {
+	int fd;
+	uint32_t bucket; /* opaque: where the kernel goes on */
+	bool started;
+	bool over;
+};
+
+/* How many entries were read, 0 at the end, or -errno. */
+static int table_next(struct table_walk *walk, void *keys, void *values)
+{
+	uint32_t count = BATCH_ENTRIES;
+	int error;
+
+	if (walk->over)
+		return 0;
+	error = bpf_map_lookup_batch(walk->fd, walk->started ? &walk->bucket : NULL, &walk->bucket, keys, values, &count,
+				     NULL);
+	walk->started = true;
+	if (error && error != -ENOENT)
+		return error;
+	walk->over = error == -ENOENT;
+	return (int)count;
+}
+
+int capture_tree(struct capture *capture, uint32_t *tgids, size_t max)
+{
+	struct table_walk walk = {.fd = bpf_map__fd(capture->skeleton->maps.tree)};
+	struct tree_entry entries[BATCH_ENTRIES];
+	uint32_t keys[BATCH_ENTRIES];
+	size_t found = 0;
+	int count;
+
+	while ((count = table_next(&walk, keys, entries)) > 0) {
+		for (int i = 0; i < count; i++, found++)
+			if (found < max)
+				tgids[found] = capture->own_pid_namespace ? entries[i].ns_tgid : keys[i];
+	}
+	return count < 0 ? count : (int)found;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int push_still_open(const struct flow *flow, struct sequencer *sequencer)
+{
+	struct wire_event event = {
+		.version = WIRE_EVENT_VERSION,
+		.kind = WIRE_END,
+		.flags = flow->flags | WIRE_STILL_OPEN,
+		.flow = flow->id,
+		.start_ns = now_ns(),
+		.received_bytes = flow->received,
+		.read_bytes = flow->read,
+		.send_base_seq = flow->send_base_seq,
+		.receive_base_seq = flow->receive_base_seq,
+		.netns = flow->tuple.netns,
+		.local_port = flow->tuple.local_port,
+		.remote_port = flow->tuple.remote_port,
+		.lost_records = flow->lost_records,
+	};
+
+	event.when_ns = event.start_ns;
+	event.offset = flow->tail > flow->accounted ? flow->tail : flow->accounted;
+	event.seq = flow->send_base_seq + (uint32_t)event.offset;
+	memcpy(event.local_address, flow->tuple.local_address, WIRE_ADDRESS_BYTES);
+	memcpy(event.remote_address, flow->tuple.remote_address, WIRE_ADDRESS_BYTES);
+	return sequencer_push(sequencer, &event, (struct bytes){});
+}
+
+int capture_flush_flows(struct capture *capture, struct sequencer *sequencer)
+{
+	struct table_walk walk = {.fd = bpf_map__fd(capture->skeleton->maps.flows)};
+	struct flow *table = calloc(BATCH_ENTRIES, sizeof(*table));
+	uint64_t keys[BATCH_ENTRIES];
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	int error = -ENOMEM, count;
+
+	if (!table)
+		goto out;
+	error = bpf_prog_test_run_opts(bpf_program__fd(capture->skeleton->progs.run_refresh), &run);
+	if (error)
+		goto out;
+	error = capture_drain(capture, sequencer); /* the holes that it found */
+	if (error < 0)
+		goto out;
+	error = 0;
+	while ((count = table_next(&walk, keys, table)) > 0)
+		for (int i = 0; i < count && !error; i++)
+			if (table[i].stage >= FLOW_OPEN)
+				error = push_still_open(&table[i], sequencer);
+	if (count < 0)
+		error = count;
+out:
+	free(table);
+	return error;
+}
+
+bool capture_in_scope(const struct capture *capture, uint32_t tgid)
+{
+	struct tree_entry entry;
+	uint32_t key;
+
+	return resolve_tgid(capture, tgid, &key) == 0 &&
+	       bpf_map_lookup_elem(bpf_map__fd(capture->skeleton->maps.tree), &key, &entry) == 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The order of the rules. A method that says what it does (GET, PUT, ...) is
+ * taken at its word; a POST may be anything and goes through all of them. When
+ * no rule knows better, a POST is mutating.
+ */
+#include "classify.h"
+
+#include "classify_rules.h"
+
+#define SCRATCH_KEPT_BYTES (64 * 1024)
+
+struct classifier {
+	struct tool_memory *tools;
+	struct buffer scratch; /* a decoded GraphQL document */
+};
+
+struct method_rule {
+	struct word name;
+	const char *by;
+	bool safe; /* RFC 9110 section 9.2.1 and the method registry */
+	bool idempotent;
+	bool plain; /* a POST: the method alone tells nothing */
+};
+
+static const struct method_rule methods[] = {
+	{WORD("POST"), "method POST", false, false, true},
+	{WORD("GET"), "method GET", true, false, false},
+	{WORD("PUT"), "method PUT", false, true, false},
+	{WORD("PATCH"), "method PATCH", false, false, false},
+	{WORD("DELETE"), "method DELETE", false, true, false},
+	{WORD("HEAD"), "method HEAD", true, false, false},
+	{WORD("OPTIONS"), "method OPTIONS", true, false, false},
+	{WORD("TRACE"), "method TRACE", true, false, false},
+	{WORD("QUERY"), "method QUERY", true, false, false},
+	{WORD("PROPFIND"), "method PROPFIND", true, false, false},
+	{WORD("REPORT"), "method REPORT", true, false, false},
+	{WORD("SEARCH"), "method SEARCH", true, false, false},
+};
+
+/* A method that nobody here knows may do anything, and its path is not trusted either. */
+static const struct method_rule unknown_method = {ANY, "method not known", false, false, false};
+static const struct method_rule unseen_method = {ANY, "method not seen", false, false, false};
+
+struct classifier *classifier_new(void)
+{
+	struct classifier *classifier = calloc(1, sizeof(*classifier));
+
+	if (!classifier)
+		return NULL;
+	classifier->tools = tool_memory_new();
+	if (!classifier->tools) {
+		free(classifier);
+		return NULL;
+	}
+	return classifier;
+}
+
+void classifier_free(struct classifier *classifier)
+{
+	if (!classifier)
+		return;
+	tool_memory_free(classifier->tools);
+	buffer_done(&classifier->scratch);
+	free(classifier);
+}
+
+/*
+ * By the method that the server is asked to act on. Of two overrides that
+ * differ nobody knows which one is taken, so neither counts.
+ */
+static const struct method_rule *method_rule(const struct call *call, const struct class_fields *fields)
+{
+	struct bytes method = call->method;
+
+	if (fields->method_override.size && !fields->override_unclear)
+		method = fields->method_override;
+	if (method.size == 0)
+		return &unseen_method;
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (word_is(&methods[i].name, method))
+			return &methods[i];
+	return &unknown_method;
+}
+
+/* Protocol > tool name > path. */
+static bool judge_post(struct classifier *classifier, struct call *call, const struct class_fields *fields,
+		       struct class_verdict *ret_verdict)
+{
+	struct path_tail tail = classify_paths_tail(call->path);
+
+	return classify_aws(call, fields, ret_verdict) ||
+	       classify_graphql(call, &tail, &classifier->scratch, ret_verdict) ||
+	       classify_llm(call, &tail, ret_verdict) ||
+	       classify_jsonrpc(call, &tail, fields, classifier->tools, ret_verdict) ||
+	       classify_a2a_path(call, &tail, ret_verdict) ||
+	       classify_names_segment(tail.last, ret_verdict) ||
+	       classify_paths_rule(&tail, ret_verdict);
+}
+
+/*
+ * The policy outranks every rule here, so it has the last word. There is no
+ * policy file yet: a verdict of one goes here, with CLASS_BY_POLICY and a text
+ * that the policy owns. What was recognised above stays, since the fingerprint
+ * needs it whatever the class.
+ */
+static bool judge_policy(const struct classifier *classifier, const struct call *call,
+			 struct class_verdict *ret_verdict)
+{
+	(void)classifier;
+	(void)call;
+	(void)ret_verdict;
+	return false;
+}
+
+static void forget(struct call *call)
+{
+	call->protocol = PROTOCOL_NONE;
+	call->mcp_continuation = false;
+	call->mcp_lists_tools = false;
+	call->tool = (struct bytes){0};
+	call->model = (struct bytes){0};
+}
+
+void classify_call(struct classifier *classifier, struct call *call)
+{
+	struct class_fields fields = classify_body_fields(call->head);
+	const struct method_rule *method = method_rule(call, &fields);
+	struct class_verdict verdict;
+
+	forget(call);
+	if (!method->plain || !judge_post(classifier, call, &fields, &verdict)) {
+		verdict = (struct class_verdict){.class = method->safe ? CLASS_READ : CLASS_MUTATING,
+						 .source = CLASS_BY_METHOD,
+						 .by = method->by,
+						 .idempotent = method->idempotent};
+	}
+	judge_policy(classifier, call, &verdict);
+	call->class = verdict.class;
+	call->class_source = verdict.source;
+	call->class_by = verdict.by;
+	call->idempotent_hint = verdict.idempotent;
+	call->known_write = verdict.known_write;
+	if (classifier->scratch.capacity > SCRATCH_KEPT_BYTES)
+		buffer_done(&classifier->scratch);
+}
+
+bool classify_wants_answer(const struct call *call)
+{
+	return call->mcp_lists_tools;
+}
+
+int classify_answer(struct classifier *classifier, const struct call *call, struct bytes response_body)
+{
+	if (!call->mcp_lists_tools)
+		return 0;
+	return tool_memory_learn(classifier->tools, call, response_body);
+}

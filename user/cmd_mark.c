@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `nightclerk mark [LABEL]` and `nightclerk sync`, called from inside a run.
+ */
+#include "commands.h"
+#include "control.h"
+
+static void print_help(const char *verb)
+{
+	if (strcmp(verb, "mark") == 0)
+		printf("usage: nightclerk mark [LABEL]\n\n"
+		       "Inside `nightclerk run`: starts a new attempt window. Calls after it are not\n"
+		       "compared with calls before it, so two tests may rightly send the same body.\n");
+	else
+		printf("usage: nightclerk sync\n\n"
+		       "Inside `nightclerk run`: returns once every call up to now is judged and\n"
+		       "written, so that the ledger can be read the moment after a call.\n");
+}
+
+static int explain(const char *verb, enum control_result result)
+{
+	switch (result) {
+	case CONTROL_DONE:
+		return 0;
+	case CONTROL_NO_OBSERVER:
+		fprintf(stderr, "nightclerk %s: no observer in this network namespace: call it inside "
+				"`nightclerk run -- ...`, from the network namespace of the run\n", verb);
+		return EXIT_USAGE;
+	case CONTROL_REFUSED:
+		fprintf(stderr, "nightclerk %s: refused: this process does not belong to a run that is observed here\n", verb);
+		return EXIT_USAGE;
+	case CONTROL_FAILED:
+		break;
+	}
+	fprintf(stderr, "nightclerk %s: the observer ended before it answered\n", verb);
+	return EXIT_USAGE;
+}
+
+static int ask(int argc, char **argv, enum control_verb verb)
+{
+	struct bytes label = {0};
+	int most = verb == CONTROL_MARK ? 2 : 1;
+
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		print_help(argv[0]);
+		return 0;
+	}
+	if (argc > most || (argc > 1 && argv[1][0] == '-')) {
+		fprintf(stderr, "nightclerk %s: takes %s; see nightclerk %s --help\n", argv[0],
+			verb == CONTROL_MARK ? "one label at most" : "nothing", argv[0]);
+		return EXIT_USAGE;
+	}
+	if (argc > 1)
+		label = bytes_of_string(argv[1]);
+	if (label.size > CONTROL_LABEL_MAX) {
+		fprintf(stderr, "nightclerk mark: the label is longer than %d bytes\n", CONTROL_LABEL_MAX);
+		return EXIT_USAGE;
+	}
+	return explain(argv[0], control_ask(verb, label));
+}
+
+int cmd_mark(int argc, char **argv)
+{
+	return ask(argc, argv, CONTROL_MARK);
+}
+
+int cmd_sync(int argc, char **argv)
+{
+	return ask(argc, argv, CONTROL_SYNC);
+}

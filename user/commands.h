@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The subcommands: one function and one file each. argv[0] is the subcommand's
+ * own name. What they return is the exit status (design: 125 for `run` when
+ * nightclerk itself could not do its work; 0, 1, 2 elsewhere).
+ */
+#ifndef NIGHTCLERK_COMMANDS_H
+#define NIGHTCLERK_COMMANDS_H
+
+#define EXIT_USAGE 2
+#define EXIT_NOT_STARTED 125
+#define EXIT_NOT_EXECUTABLE 126
+#define EXIT_NOT_FOUND 127
+
+int cmd_run(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
+int cmd_mark(int argc, char **argv);
+int cmd_sync(int argc, char **argv);
+
+#endif

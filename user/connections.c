@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two hash tables over the same connections: by flow id, one entry per end,
+ * and by what both ends share. A connection leaves both when its ends are gone.
+ */
+#include "connections.h"
+
+#include <errno.h>
+#include <uthash.h>
+
+/* What both ends agree on. Zeroed before it is filled: it is hashed as bytes. */
+struct pair_key {
+	uint32_t netns;
+	uint32_t client_base_seq;
+	uint32_t server_base_seq;
+	uint16_t client_port;
+	uint16_t server_port;
+	uint8_t client_address[WIRE_ADDRESS_BYTES];
+	uint8_t server_address[WIRE_ADDRESS_BYTES];
+};
+
+struct entry;
+
+struct flow {
+	uint64_t id;
+	enum connection_side side;
+	struct entry *entry;
+	UT_hash_handle hh;
+};
+
+struct entry {
+	struct pair_key key;
+	struct connection *connection;
+	struct flow *flow[2];
+	UT_hash_handle hh;
+};
+
+struct connections {
+	struct connection_shared shared;
+	struct flow *flows;
+	struct entry *entries;
+	struct connection_result current;
+	bool lent;
+};
+
+struct connections *connections_new(const uint8_t boot_id[16], struct fingerprinter *fingerprinter)
+{
+	struct connections *connections = calloc(1, sizeof(*connections));
+
+	if (!connections)
+		return NULL;
+	connections->shared.boot_id = boot_id;
+	connections->shared.fingerprinter = fingerprinter;
+	return connections;
+}
+
+static void remove_flow(struct connections *connections, struct flow *flow)
+{
+	if (!flow)
+		return;
+	HASH_DEL(connections->flows, flow);
+	free(flow);
+}
+
+static void remove_entry(struct connections *connections, struct entry *entry)
+{
+	remove_flow(connections, entry->flow[SIDE_CLIENT]);
+	remove_flow(connections, entry->flow[SIDE_SERVER]);
+	HASH_DEL(connections->entries, entry);
+	connection_free(entry->connection);
+	free(entry);
+}
+
+void connections_free(struct connections *connections)
+{
+	struct entry *entry, *next;
+	struct connection_result result;
+
+	if (!connections)
+		return;
+	while (connections_next(connections, &result) != CONNECTION_NOTHING)
+		;
+	HASH_ITER(hh, connections->entries, entry, next)
+		remove_entry(connections, entry);
+	free(connections->shared.queue);
+	digest_state_free(connections->shared.spare_digest);
+	free(connections);
+}
+
+/*
+ * A flow whose role the kernel did not see (joined late) counts as the client
+ * unless its own port is the lower one, as servers' ports are.
+ */
+static enum connection_side side_of(const struct wire_event *event)
+{
+	if (event->flags & WIRE_CLIENT)
+		return SIDE_CLIENT;
+	if (event->flags & WIRE_SERVER)
+		return SIDE_SERVER;
+	return event->local_port < event->remote_port ? SIDE_SERVER : SIDE_CLIENT;
+}
+
+static void fill_key(const struct wire_event *event, enum connection_side side, struct pair_key *ret_key)
+{
+	bool client = side == SIDE_CLIENT;
+	bool late = event->flags & WIRE_JOINED_LATE;
+
+	memset(ret_key, 0, sizeof(*ret_key));
+	ret_key->netns = event->netns;
+	ret_key->client_port = client ? event->local_port : event->remote_port;
+	ret_key->server_port = client ? event->remote_port : event->local_port;
+	memcpy(ret_key->client_address, client ? event->local_address : event->remote_address, WIRE_ADDRESS_BYTES);
+	memcpy(ret_key->server_address, client ? event->remote_address : event->local_address, WIRE_ADDRESS_BYTES);
+	if (late) /* both ends join where they are: their first numbers need not agree */
+		return;
+	ret_key->client_base_seq = client ? event->send_base_seq : event->receive_base_seq;
+	ret_key->server_base_seq = client ? event->receive_base_seq : event->send_base_seq;
+}
+
+static struct entry *add_entry(struct connections *connections, const struct pair_key *key)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+	struct connection_name name = {0};
+
+	if (!entry)
+		return NULL;
+	entry->key = *key;
+	memcpy(name.client.address, key->client_address, WIRE_ADDRESS_BYTES);
+	memcpy(name.server.address, key->server_address, WIRE_ADDRESS_BYTES);
+	name.client.port = key->client_port;
+	name.server.port = key->server_port;
+	entry->connection = connection_new(&connections->shared, &name, key->netns);
+	if (!entry->connection) {
+		free(entry);
+		return NULL;
+	}
+	HASH_ADD(hh, connections->entries, key, sizeof(entry->key), entry);
+	return entry;
+}
+
+/* The flow of an event; on first sight it is added, with its connection. NULL when out of memory. */
+static struct flow *find_flow(struct connections *connections, const struct wire_event *event)
+{
+	struct flow *flow;
+	struct entry *entry;
+	struct pair_key key;
+
+	HASH_FIND(hh, connections->flows, &event->flow, sizeof(event->flow), flow);
+	if (flow)
+		return flow;
+	flow = calloc(1, sizeof(*flow));
+	if (!flow)
+		return NULL;
+	flow->id = event->flow;
+	flow->side = side_of(event);
+	fill_key(event, flow->side, &key);
+	HASH_FIND(hh, connections->entries, &key, sizeof(key), entry);
+	if (!entry || entry->flow[flow->side])
+		entry = entry ? NULL : add_entry(connections, &key);
+	if (!entry) {
+		free(flow);
+		return NULL;
+	}
+	flow->entry = entry;
+	entry->flow[flow->side] = flow;
+	HASH_ADD(hh, connections->flows, id, sizeof(flow->id), flow);
+	connection_open(entry->connection, flow->side, event);
+	return flow;
+}
+
+static void feed_off_loopback(struct connections *connections, const struct wire_event *event)
+{
+	struct connection_shared *shared = &connections->shared;
+	struct connection_result result = {.step = CONNECTION_OFF_LOOPBACK, .now_ns = event->when_ns};
+
+	memcpy(result.name.client.address, event->local_address, WIRE_ADDRESS_BYTES);
+	memcpy(result.name.server.address, event->remote_address, WIRE_ADDRESS_BYTES);
+	result.name.client.port = event->local_port;
+	result.name.server.port = event->remote_port;
+	result.name.process.tgid = event->tgid;
+	memcpy(result.name.process.comm, event->comm, WIRE_COMM_BYTES);
+	connection_push(shared, &result);
+}
+
+static int feed_wire(struct connections *connections, const struct wire_event *event, struct bytes payload)
+{
+	struct flow *flow;
+
+	switch (event->kind) {
+	case WIRE_FORK:
+	case WIRE_EXEC:
+		return 0;
+	case WIRE_EXIT:
+		connection_process_exited(&connections->shared, event->tgid, event->process_start_ns);
+		return 0;
+	case WIRE_CONNECT:
+		feed_off_loopback(connections, event);
+		return 0;
+	default:
+		break;
+	}
+	flow = find_flow(connections, event);
+	if (!flow)
+		return -ENOMEM;
+	switch (event->kind) {
+	case WIRE_DATA:
+	case WIRE_HOLE:
+		connection_data(flow->entry->connection, flow->side, event, payload);
+		break;
+	case WIRE_STATE:
+	case WIRE_RESET:
+		connection_state(flow->entry->connection, flow->side, event);
+		break;
+	case WIRE_END:
+		if (connection_end(flow->entry->connection, flow->side, event)) {
+			connection_finish(flow->entry->connection, event->when_ns);
+			remove_entry(connections, flow->entry);
+		}
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+int connections_feed(struct connections *connections, const struct input *input)
+{
+	struct entry *entry, *next;
+	int err = 0;
+
+	if (input->kind == INPUT_WIRE)
+		err = feed_wire(connections, input->wire.event, input->wire.payload);
+	else if (input->kind == INPUT_TICK)
+		connection_tick(&connections->shared, input->now_ns);
+	else if (input->kind == INPUT_DRAIN)
+		HASH_ITER(hh, connections->entries, entry, next) {
+			connection_finish(entry->connection, input->now_ns);
+			remove_entry(connections, entry);
+		}
+	if (connections->shared.out_of_memory)
+		err = -ENOMEM;
+	connections->shared.out_of_memory = false;
+	return err;
+}
+
+enum connection_step connections_next(struct connections *connections, struct connection_result *ret_result)
+{
+	struct connection_shared *shared = &connections->shared;
+
+	if (connections->lent)
+		connection_result_done(shared, &connections->current);
+	connections->lent = shared->queue_head < shared->queue_size;
+	if (!connections->lent) {
+		shared->queue_head = shared->queue_size = 0;
+		return CONNECTION_NOTHING;
+	}
+	connections->current = shared->queue[shared->queue_head++];
+	*ret_result = connections->current;
+	return ret_result->step;
+}
+
+size_t connections_open_calls(const struct connections *connections)
+{
+	return connections->shared.open_count;
+}
+
+struct connection_totals connections_totals(const struct connections *connections)
+{
+	return connections->shared.totals;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SHA-256 through EVP, so that libcrypto picks the CPU's own instructions.
+ * Looking the algorithm up costs more than hashing a small body: it is done
+ * once, and a context is used again for every further hash.
+ */
+#include "digest.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+
+struct digest_state {
+	EVP_MD_CTX *context;
+};
+
+/* The one mutable static here: read-only once it is set. NULL when out of memory. */
+static const EVP_MD *sha256(void)
+{
+	static EVP_MD *algorithm;
+
+	if (!algorithm)
+		algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
+	return algorithm;
+}
+
+struct digest_state *digest_state_new(void)
+{
+	struct digest_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return NULL;
+	state->context = EVP_MD_CTX_new();
+	if (!state->context || digest_start(state)) {
+		digest_state_free(state);
+		return NULL;
+	}
+	return state;
+}
+
+void digest_state_free(struct digest_state *state)
+{
+	if (!state)
+		return;
+	EVP_MD_CTX_free(state->context);
+	free(state);
+}
+
+int digest_start(struct digest_state *state)
+{
+	const EVP_MD *algorithm = sha256();
+
+	return algorithm && EVP_DigestInit_ex2(state->context, algorithm, NULL) == 1 ? 0 : -ENOMEM;
+}
+
+int digest_add(struct digest_state *state, struct bytes bytes)
+{
+	if (bytes.size == 0)
+		return 0;
+	return EVP_DigestUpdate(state->context, bytes.data, bytes.size) == 1 ? 0 : -ENOMEM;
+}
+
+int digest_add_number(struct digest_state *state, uint64_t number)
+{
+	uint8_t bytes[8];
+
+	for (unsigned int i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(number >> (8 * i));
+	return digest_add(state, (struct bytes){bytes, sizeof(bytes)});
+}
+
+int digest_add_field(struct digest_state *state, struct bytes bytes)
+{
+	int err = digest_add_number(state, bytes.size);
+
+	return err ? err : digest_add(state, bytes);
+}
+
+int digest_finish(struct digest_state *state, struct digest *ret_digest)
+{
+	uint8_t result[EVP_MAX_MD_SIZE];
+	unsigned int size = 0;
+
+	if (EVP_DigestFinal_ex(state->context, result, &size) != 1 || size != DIGEST_BYTES)
+		return -ENOMEM;
+	memcpy(ret_digest->byte, result, DIGEST_BYTES);
+	return 0;
+}
+
+int digest_of(struct bytes bytes, struct digest *ret_digest)
+{
+	const EVP_MD *algorithm = sha256();
+	uint8_t result[EVP_MAX_MD_SIZE];
+	unsigned int size = 0;
+	const void *data = bytes.size ? (const void *)bytes.data : "";
+
+	if (!algorithm || EVP_Digest(data, bytes.size, result, &size, algorithm, NULL) != 1 || size != DIGEST_BYTES)
+		return -ENOMEM;
+	memcpy(ret_digest->byte, result, DIGEST_BYTES);
+	return 0;
+}
+
+bool digest_equal(const struct digest *a, const struct digest *b)
+{
+	return memcmp(a->byte, b->byte, DIGEST_BYTES) == 0;
+}
+
+void hex_of(const uint8_t *bytes, size_t byte_count, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < byte_count; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 0xf];
+	}
+	text[2 * byte_count] = '\0';
+}

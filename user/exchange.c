@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Builds a call from the parts of its messages. The head of the request is
+ * copied once into one block, since the reader's own memory is used again for
+ * the next message while this call may wait minutes for its answer.
+ */
+#include "exchange.h"
+
+#include <errno.h>
+
+/* Copies one slice to *at and moves *at behind it. */
+static struct bytes place(uint8_t **at, struct bytes source)
+{
+	struct bytes copy = {*at, source.size};
+
+	if (source.size)
+		memcpy(*at, source.data, source.size);
+	*at += source.size;
+	return copy;
+}
+
+static int copy_head(struct exchange *exchange, const struct http_head *head)
+{
+	size_t text = head->method.size + head->target.size;
+	size_t table = head->field_count * sizeof(struct http_field);
+	struct http_field *fields;
+	uint8_t *at;
+
+	for (size_t i = 0; i < head->field_count; i++)
+		text += head->fields[i].name.size + head->fields[i].value.size;
+	exchange->head_memory = malloc(table + text + 1);
+	if (!exchange->head_memory)
+		return -ENOMEM;
+	fields = exchange->head_memory;
+	at = (uint8_t *)exchange->head_memory + table;
+	exchange->head = *head;
+	exchange->head.method = place(&at, head->method);
+	exchange->head.target = place(&at, head->target);
+	for (size_t i = 0; i < head->field_count; i++) {
+		fields[i].name = place(&at, head->fields[i].name);
+		fields[i].value = place(&at, head->fields[i].value);
+	}
+	exchange->head.fields = fields;
+	return 0;
+}
+
+/* "http://authority/path" -> its authority; *target becomes what follows. RFC 9112 section 3.2.2. */
+static bool take_authority(struct bytes *target, struct bytes *ret_authority)
+{
+	static const uint8_t separator[] = "://";
+	struct bytes rest = *target;
+	const uint8_t *at = memmem(rest.data, rest.size, separator, 3);
+	struct bytes authority;
+	size_t end = 0;
+
+	if (!at || rest.data[0] == '/' || bytes_find(rest, '/') < (size_t)(at - rest.data))
+		return false;
+	bytes_take(&rest, (size_t)(at - rest.data) + 3);
+	while (end < rest.size && rest.data[end] != '/' && rest.data[end] != '?' && rest.data[end] != '#')
+		end++;
+	authority = bytes_take(&rest, end);
+	*ret_authority = authority;
+	*target = rest;
+	return true;
+}
+
+static struct bytes without_userinfo(struct bytes authority)
+{
+	const uint8_t *at = authority.size ? memrchr(authority.data, '@', authority.size) : NULL;
+
+	if (at)
+		bytes_take(&authority, (size_t)(at - authority.data) + 1);
+	return authority;
+}
+
+static void split_target(struct call *call)
+{
+	struct bytes target = call->head->target;
+	const struct http_field *host = http_head_find(call->head, BYTES("Host"));
+	struct bytes authority = {0};
+
+	if (bytes_equal(call->method, BYTES("CONNECT"))) {
+		authority = target;
+		call->has_host = true;
+	} else if (target.size && take_authority(&target, &authority)) {
+		call->has_host = true;
+	} else if (host) {
+		authority = host->value;
+		call->has_host = true;
+	}
+	call->host = without_userinfo(authority);
+	target.size = bytes_find(target, '#');
+	call->path = bytes_take(&target, bytes_find(target, '?'));
+	if (call->path.size == 0 && !bytes_equal(call->method, BYTES("CONNECT")))
+		call->path = BYTES("/");
+	call->has_query = target.size > 0;
+	if (call->has_query)
+		bytes_take(&target, 1);
+	call->query = target;
+}
+
+struct exchange *exchange_new(const struct http_head *head)
+{
+	struct exchange *exchange = calloc(1, sizeof(*exchange));
+	struct call *call;
+	const struct http_field *type;
+
+	if (!exchange)
+		return NULL;
+	if (copy_head(exchange, head)) {
+		free(exchange);
+		return NULL;
+	}
+	call = &exchange->call;
+	call->head = &exchange->head;
+	call->method = exchange->head.method;
+	split_target(call);
+	type = http_head_find(call->head, BYTES("Content-Type"));
+	if (type)
+		call->content_type = type->value;
+	call->body_held = true;
+	call->has_raw_sha = true;
+	call->open = true;
+	call->retry_after_s = -1;
+	call->usage = (struct usage){-1, -1, -1, -1, false, false};
+	return exchange;
+}
+
+void exchange_free(struct exchange *exchange)
+{
+	if (!exchange)
+		return;
+	digest_state_free(exchange->hash);
+	buffer_done(&exchange->answer);
+	buffer_done(&exchange->body);
+	free(exchange->head_memory);
+	free(exchange);
+}
+
+void exchange_why(struct exchange *exchange, const char *reason)
+{
+	if (!exchange->call.why)
+		exchange->call.why = reason;
+}
+
+static void drop_body(struct exchange *exchange, const char *why)
+{
+	exchange->call.body_held = false;
+	if (!exchange->call.body_why)
+		exchange->call.body_why = why;
+	buffer_done(&exchange->body);
+}
+
+static void drop_hash(struct exchange *exchange, const char *why)
+{
+	exchange->call.has_raw_sha = false;
+	exchange_why(exchange, why);
+	drop_body(exchange, why);
+}
+
+int exchange_body(struct exchange *exchange, struct bytes body)
+{
+	struct call *call = &exchange->call;
+
+	call->body_bytes += body.size;
+	if (call->has_raw_sha && digest_add(exchange->hash, body)) {
+		drop_hash(exchange, "the body could not be hashed: out of memory");
+		return -ENOMEM;
+	}
+	if (!call->body_held)
+		return 0;
+	if (exchange->body.size + body.size > LIMIT_BODY_BYTES) {
+		drop_body(exchange, "body over 8 MiB");
+	} else if (buffer_append(&exchange->body, body)) {
+		drop_body(exchange, "out of memory");
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void exchange_body_hole(struct exchange *exchange, uint64_t length)
+{
+	exchange->call.body_bytes += length;
+	exchange->call.request_holes += length;
+	drop_hash(exchange, "bytes of the body were not seen");
+}
+
+void exchange_request_end(struct exchange *exchange, bool complete, uint64_t now_ns)
+{
+	struct call *call = &exchange->call;
+
+	call->request_complete = complete;
+	if (complete)
+		call->sent_ns = now_ns;
+	else
+		drop_hash(exchange, "the request never completed");
+	if (call->has_raw_sha && digest_finish(exchange->hash, &call->raw_sha))
+		drop_hash(exchange, "the body could not be hashed: out of memory");
+	if (call->body_held)
+		call->body = buffer_bytes(&exchange->body);
+}
+
+int exchange_answer(struct exchange *exchange, struct bytes body)
+{
+	struct call *call = &exchange->call;
+	int err;
+
+	call->response_body_bytes += body.size;
+	if (!call->wants_answer)
+		return 0;
+	if (exchange->answer.size + body.size > LIMIT_ANSWER_BYTES) {
+		call->wants_answer = false;
+		buffer_done(&exchange->answer);
+		return 0;
+	}
+	err = buffer_append(&exchange->answer, body);
+	call->answer = buffer_bytes(&exchange->answer);
+	return err;
+}
+
+/* Who says that the answer is a stored one: seen in the field, no standard names it. */
+static bool says_replayed(const struct http_head *head)
+{
+	static const char *const names[] = {"Idempotent-Replayed", "Idempotency-Replayed", "Request-Idempotency",
+					    "X-Idempotency-Replayed", "X-Idempotent-Replayed"};
+	const struct http_field *field = http_head_find(head, BYTES("X-Idempotency-Status"));
+
+	if (field && bytes_equal_nocase(field->value, BYTES("replayed")))
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		field = http_head_find(head, bytes_of_string(names[i]));
+		if (field && bytes_equal_nocase(field->value, BYTES("true")))
+			return true;
+	}
+	return false;
+}
+
+/* Retry-After as delta-seconds (RFC 9110 section 10.2.3); -1 for a date or none. */
+static int64_t retry_after_seconds(const struct http_head *head)
+{
+	const struct http_field *field = http_head_find(head, BYTES("Retry-After"));
+	int64_t seconds = 0;
+
+	if (!field || field->value.size == 0 || field->value.size > 9)
+		return -1;
+	for (size_t i = 0; i < field->value.size; i++) {
+		if (field->value.data[i] < '0' || field->value.data[i] > '9')
+			return -1;
+		seconds = seconds * 10 + (field->value.data[i] - '0');
+	}
+	return seconds;
+}
+
+void exchange_response_head(struct exchange *exchange, const struct http_head *head)
+{
+	struct call *call = &exchange->call;
+
+	call->status = head->status;
+	call->replayed = says_replayed(head);
+	call->retry_after_s = retry_after_seconds(head);
+	exchange->dirty = true;
+}
+
+bool exchange_delivered(struct exchange *exchange, uint64_t client_read, bool final)
+{
+	struct call *call = &exchange->call;
+	uint64_t wire = exchange->response_end - exchange->response_offset;
+	uint64_t read = client_read > exchange->response_offset ? client_read - exchange->response_offset : 0;
+	enum call_delivered before = call->delivered;
+
+	if (!exchange->response_started) {
+		if (final)
+			call->delivered = DELIVERED_NONE;
+		return final;
+	}
+	call->response_wire_bytes = wire;
+	call->delivered_bytes = read < wire ? read : wire;
+	if (call->response_complete && read >= wire)
+		call->delivered = DELIVERED_ALL;
+	else if (final)
+		call->delivered = call->delivered_bytes == 0 ? DELIVERED_NONE
+				: call->delivered_bytes < wire ? DELIVERED_PART : DELIVERED_ALL;
+	if (call->delivered != before)
+		exchange->dirty = true;
+	return call->delivered != DELIVERED_UNKNOWN;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sums of a run and the three-valued answer at its end: clean, knocked
+ * twice (10), cannot tell (11).
+ */
+#ifndef NIGHTCLERK_GATE_H
+#define NIGHTCLERK_GATE_H
+
+#include "connection.h"
+#include "lines.h"
+
+#define GATE_EXIT_FINDING 10
+#define GATE_EXIT_INCOMPLETE 11
+
+struct gate {
+	uint64_t requests;
+	uint64_t mutating;
+	uint64_t later_attempts;			    /* findings of a pair, whatever their severity */
+	uint64_t standing[FINDING_COUNT][SEVERITY_HIGH + 1]; /* findings as they stand now */
+	uint64_t blind[BLIND_COUNT];
+	uint64_t broken;
+	uint64_t broken_that_matter;
+	struct counters counters; /* the last snapshot */
+	int exit_status;	  /* after gate_close() */
+};
+
+void gate_add(struct gate *gate, const struct verdict *verdict);
+void gate_remove(struct gate *gate, const struct verdict *verdict);
+void gate_count_request(struct gate *gate, const struct call *call);
+void gate_count_blind(struct gate *gate, enum blind_kind kind);
+/* matters: HTTP had been spoken on that stream, so a call may hide behind the break. */
+void gate_count_broken(struct gate *gate, bool matters);
+
+/*
+ * The end of the run: fills the summary (but now_ns) and exit_status. The
+ * summary borrows closing and gate->counters.
+ */
+void gate_close(struct gate *gate, const struct judge_options *options, const struct closing *closing,
+		struct connection_totals totals, uint64_t evicted, bool memory_lost, struct summary *ret_summary);
+
+/* The summary as one line for people, without LF; cut to fit size. */
+void gate_sentence(const struct gate *gate, const struct summary *summary, char *text, size_t size);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where clients and webhook senders put their keys. In bodies a key is a
+ * member by name only: the value says nothing, but for Stripe's event ids.
+ */
+#include "idempotency.h"
+#include "json_scan.h"
+
+#include <errno.h>
+
+#define BODY_KEY_BYTES_MAX 1024
+
+/* The first is a structured field, the rest are bare strings. Incoming hooks come last. */
+static const char *const headers[] = {
+	"Idempotency-Key",
+	"X-Idempotency-Key",
+	"Idempotency-Token",
+	"PayPal-Request-Id",
+	"Chargebee-Idempotency-Key",
+	"Cko-Idempotency-Key",
+	"Request-Idempotency-Key",
+	"X-Payout-Idempotency",
+	"X-Unique-Transaction-ID",
+	"Repeatability-Request-ID", /* Microsoft */
+	"X-GitHub-Delivery",
+	"Webhook-Id",
+	"Svix-Id",
+	"I-Twilio-Idempotency-Token",
+};
+
+static const struct {
+	const char *name;
+	const char *from;
+} members[] = {
+	{"idempotency_key", "body.idempotency_key"}, /* Square */
+	{"requestId", "body.requestId"},	     /* Google */
+	{"ClientToken", "body.ClientToken"},	     /* AWS, four spellings */
+	{"clientToken", "body.clientToken"},
+	{"ClientRequestToken", "body.ClientRequestToken"},
+	{"clientRequestToken", "body.clientRequestToken"},
+	{"messageId", "body.messageId"}, /* A2A */
+	{"event_id", "body.event_id"},	 /* Slack */
+	{"id", "body.id"},		 /* Stripe events: evt_... only */
+};
+
+#define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
+#define MEMBER_EVENT_ID (MEMBER_COUNT - 1)
+#define LAST_FIRST_LETTER 'r' /* no name in the table sorts after it */
+
+/* ---- in the head ---- */
+
+static void set_key(struct call *call, enum idem_state state, struct bytes key)
+{
+	call->idem_state = state;
+	call->idem = key;
+}
+
+/* All lines of one name, in order, joined. */
+static int set_joined(struct call *call, struct bytes name, struct buffer *text)
+{
+	const struct http_head *head = call->head;
+	int err = 0;
+
+	buffer_clear(text);
+	for (size_t i = 0; i < head->field_count && !err; i++) {
+		if (!bytes_equal_nocase(head->fields[i].name, name))
+			continue;
+		if (text->size)
+			err = buffer_append(text, BYTES(", "));
+		if (!err)
+			err = buffer_append(text, head->fields[i].value);
+	}
+	if (!err)
+		set_key(call, IDEM_INVALID, buffer_bytes(text));
+	return err;
+}
+
+/* Behind the quote that closes the string at the start of value; 0 if none does. */
+static size_t quoted_end(struct bytes value, bool *ret_escapes)
+{
+	*ret_escapes = false;
+	for (size_t i = 1; i < value.size; i++) {
+		if (value.data[i] == '"')
+			return i + 1;
+		if (value.data[i] == '\\' && i + 1 < value.size) {
+			*ret_escapes = true;
+			i++;
+		}
+	}
+	return 0;
+}
+
+/* RFC 8941 section 4.2.5 knows \" and \\; anything else behind a backslash stays as it is. */
+static int unescape(struct bytes quoted, struct buffer *text)
+{
+	int err = 0;
+
+	buffer_clear(text);
+	for (size_t i = 0; i < quoted.size && !err; i++) {
+		if (quoted.data[i] == '\\' && i + 1 < quoted.size &&
+		    (quoted.data[i + 1] == '"' || quoted.data[i + 1] == '\\'))
+			i++;
+		err = buffer_append_byte(text, quoted.data[i]);
+	}
+	return err;
+}
+
+static int set_structured(struct call *call, struct bytes value, struct buffer *text)
+{
+	bool escapes, is_list = bytes_find(value, ',') < value.size;
+	struct bytes quoted, rest;
+	size_t end;
+	int err;
+
+	if (!value.size)
+		return 0;
+	end = value.data[0] == '"' ? quoted_end(value, &escapes) : 0;
+	rest = bytes_trim((struct bytes){value.data + end, value.size - end});
+	if (!end || (rest.size && rest.data[0] != ';')) {
+		set_key(call, is_list ? IDEM_INVALID : IDEM_PRESENT, value);
+		return 0;
+	}
+	quoted = (struct bytes){value.data + 1, end - 2};
+	if (!escapes) {
+		set_key(call, IDEM_PRESENT, quoted);
+		return 0;
+	}
+	err = unescape(quoted, text);
+	if (!err)
+		set_key(call, IDEM_PRESENT, buffer_bytes(text));
+	return err;
+}
+
+static int read_header(struct call *call, const char *header, struct buffer *text)
+{
+	struct bytes name = bytes_of_string(header);
+	const struct http_field *field = http_head_find(call->head, name);
+	int err = 0;
+
+	if (!field)
+		return 0;
+	if (http_head_count(call->head, name) > 1)
+		err = set_joined(call, name, text);
+	else if (header == headers[0])
+		err = set_structured(call, field->value, text);
+	else
+		set_key(call, IDEM_PRESENT, field->value);
+	if (err || call->idem.size == 0)
+		set_key(call, IDEM_ABSENT, (struct bytes){0});
+	else
+		call->idem_from = header;
+	return err;
+}
+
+int idempotency_key(struct call *call, struct buffer *text)
+{
+	int err = 0;
+
+	set_key(call, IDEM_ABSENT, (struct bytes){0});
+	call->idem_from = NULL;
+	if (!call->head) {
+		call->idem_state = IDEM_UNKNOWN;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]) && !err && call->idem_state == IDEM_ABSENT; i++)
+		err = read_header(call, headers[i], text);
+	if (err || (call->idem_state == IDEM_ABSENT && (call->head->cut || call->head->fields_dropped)))
+		call->idem_state = IDEM_UNKNOWN;
+	return err;
+}
+
+/* ---- in the body ---- */
+
+struct candidate {
+	size_t member; /* index in the table; MEMBER_COUNT = none */
+	struct bytes name;
+	struct bytes value;
+};
+
+static size_t member_of(struct bytes name)
+{
+	struct bytes inside = {name.data + 1, name.size - 2};
+
+	for (size_t i = 0; i < MEMBER_COUNT; i++)
+		if (bytes_equal(inside, bytes_of_string(members[i].name)))
+			return i;
+	return MEMBER_COUNT;
+}
+
+static bool is_key(size_t member, struct bytes value)
+{
+	if (!json_scan_is_string(value) || value.size == 2 || value.size > BODY_KEY_BYTES_MAX + 2)
+		return false;
+	return member != MEMBER_EVENT_ID || bytes_starts_with(value, BYTES("\"evt_"));
+}
+
+/* Members stand in order of their names: equal ones are neighbours, and the last letter ends the search. */
+static struct candidate find_candidate(struct bytes json)
+{
+	struct candidate best = {.member = MEMBER_COUNT}, found;
+	struct bytes name, value, name_before = {0};
+	struct json_scan scan;
+
+	json_scan_open(&scan, json);
+	while (json_scan_next(&scan, &name, &value) && name.data[1] <= LAST_FIRST_LETTER) {
+		found = (struct candidate){member_of(name), name, value};
+		if (bytes_equal(name, name_before)) {
+			if (found.member == best.member)
+				best.member = MEMBER_COUNT;
+		} else if (found.member < best.member && is_key(found.member, value)) {
+			best = found;
+		}
+		name_before = name;
+	}
+	return best;
+}
+
+/* With the comma behind it, or else the one before it. */
+static struct bytes with_comma(struct bytes json, const struct candidate *candidate)
+{
+	const uint8_t *start = candidate->name.data, *end = candidate->value.data + candidate->value.size;
+
+	if (end < json.data + json.size && *end == ',')
+		end++;
+	else if (start[-1] == ',')
+		start--;
+	return (struct bytes){start, (size_t)(end - start)};
+}
+
+int idempotency_body_key(struct call *call, struct bytes json, struct buffer *text, struct bytes *ret_member)
+{
+	struct candidate candidate;
+	int err;
+
+	*ret_member = (struct bytes){0};
+	if (call->idem_state != IDEM_ABSENT || call->canon != CANONICAL_JSON || !json_scan_is_object(json))
+		return 0;
+	candidate = find_candidate(json);
+	if (candidate.member == MEMBER_COUNT)
+		return 0;
+	buffer_clear(text);
+	err = buffer_reserve(text, candidate.value.size);
+	if (err)
+		return err;
+	text->size = json_scan_text(candidate.value, text->data, text->capacity, NULL);
+	set_key(call, IDEM_PRESENT, buffer_bytes(text));
+	call->idem_from = members[candidate.member].from;
+	*ret_member = with_comma(json, &candidate);
+	return 0;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * JSON into a buffer (RFC 8259). Every value goes out in as few appends as it
+ * can: one ledger line is some hundred of them, for every request seen.
+ *
+ * Numbers are written by hand: no locale, and no printf on the way of a call.
+ */
+#include "json_text.h"
+
+#include <errno.h>
+
+#include "utf8.h"
+
+static const char hex_digits[] = "0123456789abcdef";
+
+/* Longest number: sign, 20 digits, point, 6 decimals. */
+#define NUMBER_MAX 32
+
+void json_writer_init(struct json_writer *writer, struct buffer *out)
+{
+	*writer = (struct json_writer){.out = out};
+}
+
+int json_writer_error(const struct json_writer *writer)
+{
+	return writer->error;
+}
+
+/* Room for size bytes at the end of the buffer, or NULL once an error sticks. */
+static uint8_t *room_for(struct json_writer *writer, size_t size)
+{
+	struct buffer *out = writer->out;
+
+	if (writer->error)
+		return NULL;
+	if (out->capacity - out->size < size) {
+		writer->error = buffer_reserve(out, size);
+		if (writer->error)
+			return NULL;
+	}
+	return out->data + out->size;
+}
+
+static void append(struct json_writer *writer, const void *data, size_t size)
+{
+	uint8_t *room = room_for(writer, size);
+
+	if (!room)
+		return;
+	memcpy(room, data, size);
+	writer->out->size += size;
+}
+
+static void append_byte(struct json_writer *writer, char byte)
+{
+	append(writer, &byte, 1);
+}
+
+/* Before every value. */
+static void begin_value(struct json_writer *writer)
+{
+	if (writer->comma)
+		append_byte(writer, ',');
+	writer->comma = true;
+}
+
+void json_object_open(struct json_writer *writer)
+{
+	begin_value(writer);
+	append_byte(writer, '{');
+	writer->comma = false;
+}
+
+void json_object_close(struct json_writer *writer)
+{
+	append_byte(writer, '}');
+	writer->comma = true;
+}
+
+void json_array_open(struct json_writer *writer)
+{
+	begin_value(writer);
+	append_byte(writer, '[');
+	writer->comma = false;
+}
+
+void json_array_close(struct json_writer *writer)
+{
+	append_byte(writer, ']');
+	writer->comma = true;
+}
+
+void json_key(struct json_writer *writer, const char *key)
+{
+	size_t size = strlen(key);
+	uint8_t *room = room_for(writer, size + 4);
+
+	if (!room)
+		return;
+	if (writer->comma)
+		*room++ = ',';
+	*room++ = '"';
+	memcpy(room, key, size);
+	room += size;
+	*room++ = '"';
+	*room++ = ':';
+	writer->out->size = (size_t)(room - writer->out->data);
+	writer->comma = false;
+}
+
+static void append_escape(struct json_writer *writer, uint8_t byte)
+{
+	char escape[6] = {'\\', 'u', '0', '0', hex_digits[byte >> 4], hex_digits[byte & 15]};
+
+	append(writer, escape, sizeof(escape));
+}
+
+/* Printable ASCII but the quote and the backslash. */
+static bool is_plain(uint8_t byte)
+{
+	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
+static size_t plain_ascii(struct bytes text)
+{
+	size_t n = 0;
+
+	while (n < text.size && is_plain(text.data[n]))
+		n++;
+	return n;
+}
+
+/*
+ * One code point, or one byte that belongs to none, that is no plain ASCII. Returns how many bytes
+ * it took.
+ */
+static size_t append_special(struct json_writer *writer, struct bytes text)
+{
+	uint32_t code_point;
+	size_t length = utf8_next(text, &code_point);
+
+	if (length == 0) {
+		writer->escaped = true;
+		append_escape(writer, text.data[0]);
+		return 1;
+	}
+	if (utf8_is_control(code_point)) {
+		append_escape(writer, (uint8_t)code_point);
+	} else {
+		if (code_point == '"' || code_point == '\\')
+			append_byte(writer, '\\');
+		append(writer, text.data, length);
+	}
+	return length;
+}
+
+static void append_escaped(struct json_writer *writer, struct bytes text)
+{
+	append_byte(writer, '"');
+	while (text.size) {
+		struct bytes plain = bytes_take(&text, plain_ascii(text));
+
+		if (plain.size)
+			append(writer, plain.data, plain.size);
+		if (text.size)
+			bytes_take(&text, append_special(writer, text));
+	}
+	append_byte(writer, '"');
+}
+
+void json_string(struct json_writer *writer, struct bytes text)
+{
+	uint8_t *room;
+
+	begin_value(writer);
+	if (plain_ascii(text) < text.size) {
+		append_escaped(writer, text);
+		return;
+	}
+	room = room_for(writer, text.size + 2);
+	if (!room)
+		return;
+	*room++ = '"';
+	if (text.size)
+		memcpy(room, text.data, text.size);
+	room[text.size] = '"';
+	writer->out->size += text.size + 2;
+}
+
+void json_text(struct json_writer *writer, const char *text)
+{
+	if (text)
+		json_string(writer, bytes_of_string(text));
+	else
+		json_null(writer);
+}
+
+/* Writes the digits in front of end, at least min_digits of them; returns where they start. */
+static char *digits_before(char *end, uint64_t value, int min_digits)
+{
+	while (value || min_digits > 0) {
+		*--end = (char)('0' + value % 10);
+		value /= 10;
+		min_digits--;
+	}
+	return end;
+}
+
+static void append_number(struct json_writer *writer, bool negative, char *start, const char *end)
+{
+	if (negative)
+		*--start = '-';
+	begin_value(writer);
+	append(writer, start, (size_t)(end - start));
+}
+
+static uint64_t magnitude(int64_t value)
+{
+	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+void json_unsigned(struct json_writer *writer, uint64_t value)
+{
+	char text[NUMBER_MAX];
+	char *end = text + sizeof(text);
+
+	append_number(writer, false, digits_before(end, value, 1), end);
+}
+
+void json_signed(struct json_writer *writer, int64_t value)
+{
+	char text[NUMBER_MAX];
+	char *end = text + sizeof(text);
+
+	append_number(writer, value < 0, digits_before(end, magnitude(value), 1), end);
+}
+
+/*
+ * value / scale with so many decimals; scale is ten to the power of decimals. Nothing is rounded:
+ * the caller cut it.
+ */
+static void append_fixed(struct json_writer *writer, bool negative, uint64_t value, uint64_t scale,
+			 int decimals)
+{
+	char text[NUMBER_MAX];
+	char *end = text + sizeof(text), *start;
+
+	start = digits_before(end, value % scale, decimals);
+	*--start = '.';
+	start = digits_before(start, value / scale, 1);
+	append_number(writer, negative && value, start, end);
+}
+
+void json_seconds(struct json_writer *writer, int64_t nanoseconds)
+{
+	append_fixed(writer, nanoseconds < 0, magnitude(nanoseconds) / 1000, 1000000, 6);
+}
+
+void json_milliseconds(struct json_writer *writer, int64_t nanoseconds)
+{
+	append_fixed(writer, nanoseconds < 0, magnitude(nanoseconds) / 1000, 1000, 3);
+}
+
+void json_boolean(struct json_writer *writer, bool value)
+{
+	begin_value(writer);
+	append(writer, value ? "true" : "false", value ? 4 : 5);
+}
+
+void json_null(struct json_writer *writer)
+{
+	begin_value(writer);
+	append(writer, "null", 4);
+}
+
+void json_hex(struct json_writer *writer, const uint8_t *bytes, size_t byte_count)
+{
+	uint8_t *room;
+
+	begin_value(writer);
+	room = room_for(writer, 2 * byte_count + 2);
+	if (!room)
+		return;
+	*room++ = '"';
+	for (size_t i = 0; i < byte_count; i++) {
+		*room++ = (uint8_t)hex_digits[bytes[i] >> 4];
+		*room++ = (uint8_t)hex_digits[bytes[i] & 15];
+	}
+	*room = '"';
+	writer->out->size += 2 * byte_count + 2;
+}
+
+void json_raw(struct json_writer *writer, struct bytes text)
+{
+	begin_value(writer);
+	if (text.size)
+		append(writer, text.data, text.size);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Starts a command in two steps, so that the probes can be put on between
+ * them: the child waits on a pipe before exec, and exits if nightclerk dies
+ * meanwhile. It keeps stdin, stdout, stderr and the process group.
+ */
+#ifndef NIGHTCLERK_LAUNCH_H
+#define NIGHTCLERK_LAUNCH_H
+
+#include <sys/types.h>
+
+struct launch {
+	pid_t pid;
+	int release_fd; /* one byte lets it go */
+	int status_fd;	/* the errno of a failed exec comes back here */
+};
+
+/*
+ * Forks the child, held. The child gets back the signal mask and dispositions
+ * of before. 0 or -errno.
+ */
+int launch_hold(struct launch *launch, char **argv);
+/* Lets it exec: 0, or -errno of the failed exec (the child has then exited and was reaped). */
+int launch_release(struct launch *launch);
+/* Not to be started after all: ends and reaps the held child. */
+void launch_cancel(struct launch *launch);
+
+#endif

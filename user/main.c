@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of subcommands.
+ */
+#include "commands.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{"run", cmd_run, "run a command and fail if it sent the same mutating call twice"},
+	{"replay", cmd_replay, "judge a recording again, without root"},
+	{"mark", cmd_mark, "inside a run: start a new attempt window"},
+	{"sync", cmd_sync, "inside a run: wait until every call so far is judged and written"},
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static void print_commands(FILE *to)
+{
+	fprintf(to, "nightclerk watches HTTP calls over loopback and reports the second knock.\n\n"
+		    "usage: nightclerk COMMAND [OPTIONS]\n\n");
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+	fprintf(to, "\nnightclerk COMMAND --help shows its options.\n"
+		    "try: nightclerk run -- pytest -q\n");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_commands(stdout);
+		return 0;
+	}
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("nightclerk %s\n", NIGHTCLERK_VERSION);
+		return 0;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		print_commands(stdout);
+		return 0;
+	}
+	fprintf(stderr, "nightclerk: no command called %s\n\n", argv[1]);
+	print_commands(stderr);
+	return EXIT_USAGE;
+}

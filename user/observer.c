@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every input passes one door here (feed), where it is recorded before the
+ * pipeline sees it. What the pipeline made is written at the end of each turn.
+ */
+#include "observer.h"
+#include "canary.h"
+#include "control.h"
+#include "gate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#define TICK_NS (100 * 1000 * 1000ULL)
+#define COUNTERS_NS (1000 * 1000 * 1000ULL)
+#define CANARY_NS (3000 * 1000 * 1000ULL)	/* longest wait for it */
+#define CANARY_AFTER_NS (200 * 1000 * 1000ULL) /* its children have ended: what they sent is due by then */
+#define WAITING_REQUESTS_MAX 64
+
+/* A mark or sync that waits until everything sent before it has gone through. */
+struct waiting_request {
+	struct control_request request;
+	uint64_t asked_ns;
+};
+
+struct seen_cgroup {
+	uint64_t id;
+	UT_hash_handle hh;
+};
+
+struct observer {
+	struct observer_options options;
+	struct run_facts facts;
+	struct capture *capture;
+	struct sequencer *sequencer;
+	struct pipeline *pipeline;
+	struct pipeline_output out;
+	struct recording_writer *recording;
+	struct output *ledger;
+	struct output *events;
+	struct canary *canary; /* while it is being proved */
+	int control_fd;	       /* -1 = none */
+	struct waiting_request waiting[WAITING_REQUESTS_MAX];
+	size_t waiting_count;
+	uint64_t refused_requests;
+	struct seen_cgroup *cgroups;
+	uint64_t next_tick_ns;
+	uint64_t next_counters_ns;
+	bool write_failed; /* said once */
+	int64_t wall_offset_ns;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static int64_t wall_offset(void)
+{
+	return (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
+/* ---- facts of the run ---- */
+
+/* "6f1c...-..." -> 16 bytes; zeros where the file cannot be read. */
+static void read_boot_id(uint8_t boot_id[16])
+{
+	char text[64] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	size_t digits = 0;
+
+	memset(boot_id, 0, 16);
+	if (!file)
+		return;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	for (const char *c = text; *c && digits < 32; c++) {
+		int value = *c >= '0' && *c <= '9' ? *c - '0' : *c >= 'a' && *c <= 'f' ? *c - 'a' + 10 : -1;
+
+		if (value < 0)
+			continue;
+		boot_id[digits / 2] = (uint8_t)(boot_id[digits / 2] << 4 | value);
+		digits++;
+	}
+}
+
+static int fill_facts(struct observer *observer)
+{
+	const struct observer_options *options = &observer->options;
+	struct run_facts *facts = &observer->facts;
+	struct utsname kernel;
+	uint8_t run_id[8];
+
+	read_boot_id(facts->boot_id);
+	if (getrandom(facts->salt, sizeof(facts->salt), 0) != sizeof(facts->salt) ||
+	    getrandom(run_id, sizeof(run_id), 0) != sizeof(run_id))
+		return -errno;
+	hex_of(run_id, sizeof(run_id), facts->run_id);
+	snprintf(facts->version, sizeof(facts->version), "%s", NIGHTCLERK_VERSION);
+	snprintf(facts->scope, sizeof(facts->scope), "%s", options->scope);
+	/* Where it is not seen nothing is written at all, so this may be said beforehand. */
+	snprintf(facts->canary, sizeof(facts->canary), "%s", options->canary ? "seen" : "none");
+	snprintf(facts->command, sizeof(facts->command), "%s", options->command ? options->command : "");
+	facts->argument_count = options->argument_count;
+	if (uname(&kernel) == 0)
+		snprintf(facts->kernel, sizeof(facts->kernel), "%.64s", kernel.release);
+	facts->start_ns = clock_ns(CLOCK_MONOTONIC);
+	facts->wall_offset_ns = observer->wall_offset_ns = wall_offset();
+	return judge_options_to_json(&options->pipeline.judge, facts->options, sizeof(facts->options));
+}
+
+/* ---- writing ---- */
+
+static void write_lines(struct observer *observer, struct output *output, struct buffer *lines)
+{
+	const char *notice = NULL;
+	int err;
+
+	if (!output) {
+		buffer_clear(lines);
+		return;
+	}
+	err = output_write(output, buffer_bytes(lines), &notice);
+	buffer_clear(lines);
+	if (notice)
+		fprintf(stderr, "nightclerk: %s %s\n", output_path(output), notice);
+	if (err && !observer->write_failed) {
+		observer->write_failed = true;
+		fprintf(stderr, "nightclerk: cannot write %s: %s; lines are kept in memory and tried again, continuing\n",
+			output_path(output), strerror(-err));
+	}
+}
+
+static void write_out(struct observer *observer)
+{
+	write_lines(observer, observer->ledger, &observer->out.ledger);
+	write_lines(observer, observer->events, &observer->out.events);
+}
+
+/* ---- inputs ---- */
+
+static int feed(struct observer *observer, const struct input *input)
+{
+	if (observer->recording) {
+		int err = recording_write(observer->recording, input);
+
+		if (err) {
+			fprintf(stderr, "nightclerk: the recording stops here: %s; the run goes on\n", strerror(-err));
+			recording_writer_free(observer->recording);
+			observer->recording = NULL;
+		}
+	}
+	return pipeline_feed(observer->pipeline, input);
+}
+
+/* The path of a cgroup, from any process in it, while that still lives. */
+static void name_cgroup(struct observer *observer, const struct wire_event *event, uint64_t now_ns)
+{
+	struct input input = {.kind = INPUT_CGROUP, .now_ns = now_ns};
+	struct seen_cgroup *seen;
+	char path[64], line[4096];
+	FILE *file;
+
+	HASH_FIND(hh, observer->cgroups, &event->cgroup_id, sizeof(event->cgroup_id), seen);
+	if (seen || event->cgroup_id == 0 || event->tgid == 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/cgroup", event->tgid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		input.cgroup.id = event->cgroup_id;
+		input.cgroup.path = bytes_of_string(line + 3);
+		feed(observer, &input);
+		seen = calloc(1, sizeof(*seen));
+		if (seen) {
+			seen->id = event->cgroup_id;
+			HASH_ADD(hh, observer->cgroups, id, sizeof(seen->id), seen);
+		}
+	}
+	fclose(file);
+}
+
+static int feed_tick(struct observer *observer, uint64_t now_ns)
+{
+	struct input input = {.kind = INPUT_TICK, .now_ns = now_ns};
+
+	observer->wall_offset_ns = wall_offset();
+	input.tick.wall_offset_ns = observer->wall_offset_ns;
+	observer->next_tick_ns = now_ns + TICK_NS;
+	return feed(observer, &input);
+}
+
+static int feed_counters(struct observer *observer, uint64_t now_ns)
+{
+	struct input input = {.kind = INPUT_COUNTERS, .now_ns = now_ns};
+	int err = capture_counters(observer->capture, &input.counters);
+
+	observer->next_counters_ns = now_ns + COUNTERS_NS;
+	return err ? err : feed(observer, &input);
+}
+
+/* Everything that may leave at until_ns. */
+static void let_through(struct observer *observer, uint64_t until_ns, uint64_t now_ns)
+{
+	struct input input = {.kind = INPUT_WIRE, .now_ns = now_ns};
+	uint64_t flow;
+
+	while (sequencer_pull(observer->sequencer, until_ns, &input.wire.event, &input.wire.payload)) {
+		if (input.wire.event->flags & WIRE_CANARY) {
+			if (observer->canary)
+				canary_feed(observer->canary, &input);
+			continue;
+		}
+		name_cgroup(observer, input.wire.event, now_ns);
+		feed(observer, &input);
+		while ((flow = pipeline_next_muted(observer->pipeline)))
+			capture_mute(observer->capture, flow);
+	}
+}
+
+/* ---- mark and sync ---- */
+
+static void take_requests(struct observer *observer, uint64_t now_ns)
+{
+	struct control_request request;
+
+	while (observer->control_fd >= 0 && control_accept(observer->control_fd, &request) > 0) {
+		if (!capture_in_scope(observer->capture, (uint32_t)request.pid)) {
+			observer->refused_requests++;
+			control_answer(&request, false);
+		} else if (observer->waiting_count == WAITING_REQUESTS_MAX) {
+			control_answer(&request, false);
+		} else {
+			observer->waiting[observer->waiting_count++] = (struct waiting_request){request, now_ns};
+		}
+	}
+}
+
+static void grant_first(struct observer *observer, uint64_t now_ns)
+{
+	struct control_request request = observer->waiting[0].request;
+	struct input mark = {.kind = INPUT_MARK, .now_ns = now_ns, .mark = {buffer_bytes(&request.label)}};
+
+	if (request.verb == CONTROL_MARK)
+		feed(observer, &mark);
+	write_out(observer);
+	control_answer(&request, true);
+	observer->waiting_count--;
+	memmove(observer->waiting, observer->waiting + 1, observer->waiting_count * sizeof(observer->waiting[0]));
+}
+
+/*
+ * Up to each request that waits, then the request, then the rest: a mark stands
+ * between the calls before it and the calls after it, and a sync is answered
+ * when all before it is judged and written.
+ */
+static void go_through(struct observer *observer, uint64_t now_ns, bool at_end)
+{
+	while (observer->waiting_count) {
+		uint64_t asked_ns = observer->waiting[0].asked_ns;
+		uint64_t until_ns = asked_ns + SEQUENCER_WATERMARK_NS;
+		uint64_t oldest_ns;
+
+		if (now_ns < until_ns && !at_end) {
+			let_through(observer, now_ns, now_ns);
+			return;
+		}
+		let_through(observer, until_ns, now_ns);
+		oldest_ns = sequencer_oldest_ns(observer->sequencer);
+		if (oldest_ns && oldest_ns <= asked_ns && now_ns < asked_ns + SEQUENCER_HOLD_NS && !at_end)
+			return;
+		grant_first(observer, now_ns);
+	}
+	let_through(observer, now_ns, now_ns);
+}
+
+int observer_turn(struct observer *observer)
+{
+	uint64_t now_ns;
+	int n;
+
+	now_ns = clock_ns(CLOCK_MONOTONIC); /* before the drain: all that is older than the watermark is then in */
+	take_requests(observer, now_ns);
+	n = capture_drain(observer->capture, observer->sequencer);
+	go_through(observer, now_ns, false);
+	if (now_ns >= observer->next_tick_ns)
+		feed_tick(observer, now_ns);
+	if (now_ns >= observer->next_counters_ns)
+		feed_counters(observer, now_ns);
+	if (observer->recording)
+		recording_flush(observer->recording);
+	write_out(observer);
+	return n < 0 ? n : 0;
+}
+
+
+size_t observer_open_calls(const struct observer *observer)
+{
+	return pipeline_open_calls(observer->pipeline) + sequencer_held_count(observer->sequencer);
+}
+
+static void find_survivors(struct observer *observer, struct closing *closing)
+{
+	uint32_t tgids[CLOSING_SURVIVORS_MAX];
+	int count = observer->options.capture.scope == CAPTURE_TREE
+			    ? capture_tree(observer->capture, tgids, CLOSING_SURVIVORS_MAX) : 0;
+
+	closing->survivor_count = count > 0 ? (uint32_t)count : 0;
+	for (int i = 0; i < count && i < CLOSING_SURVIVORS_MAX; i++) {
+		struct survivor *survivor = &closing->survivors[i];
+		char path[64];
+		FILE *file;
+
+		survivor->pid = tgids[i];
+		snprintf(path, sizeof(path), "/proc/%u/comm", tgids[i]);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fgets(survivor->comm, sizeof(survivor->comm), file))
+			survivor->comm[strcspn(survivor->comm, "\n")] = '\0';
+		fclose(file);
+	}
+}
+
+static uint64_t own_cpu_ms(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
+}
+
+int observer_finish(struct observer *observer, int command_status)
+{
+	struct input closing = {.kind = INPUT_CLOSING};
+	struct input drain = {.kind = INPUT_DRAIN};
+	int err = 0, n;
+
+	while ((n = capture_drain(observer->capture, observer->sequencer)) > 0)
+		;
+	err = n;
+	n = capture_flush_flows(observer->capture, observer->sequencer);
+	err = n < 0 ? n : err;
+	sequencer_drain(observer->sequencer);
+	go_through(observer, clock_ns(CLOCK_MONOTONIC), true);
+	drain.now_ns = clock_ns(CLOCK_MONOTONIC);
+	feed_tick(observer, drain.now_ns);
+	n = feed_counters(observer, drain.now_ns);
+	err = n < 0 ? n : err;
+	feed(observer, &drain);
+	closing.closing.command_status = command_status;
+	find_survivors(observer, &closing.closing);
+	closing.closing.ring_size_bytes = capture_ring_size(observer->capture);
+	closing.closing.ring_peak_bytes = capture_ring_peak(observer->capture);
+	closing.now_ns = clock_ns(CLOCK_MONOTONIC);
+	closing.closing.wall_ms = (closing.now_ns - observer->facts.start_ns) / 1000000;
+	closing.closing.cpu_ms = own_cpu_ms();
+	feed(observer, &closing);
+	write_out(observer);
+	return err;
+}
+
+int observer_exit_status(const struct observer *observer)
+{
+	int status = pipeline_exit_status(observer->pipeline);
+	bool unwritten = (observer->ledger && output_unwritten(observer->ledger)) ||
+			 (observer->events && output_unwritten(observer->events));
+
+	if (unwritten && status != GATE_EXIT_FINDING && !observer->options.pipeline.judge.allow_incomplete)
+		return GATE_EXIT_INCOMPLETE;
+	return status;
+}
+
+struct bytes observer_alerts(const struct observer *observer)
+{
+	return buffer_bytes(&observer->out.alerts);
+}
+
+void observer_take_alerts(struct observer *observer)
+{
+	buffer_clear(&observer->out.alerts);
+}
+
+const char *observer_summary_line(const struct observer *observer)
+{
+	return pipeline_summary_line(observer->pipeline);
+}
+
+int observer_fd(const struct observer *observer)
+{
+	return capture_fd(observer->capture);
+}
+
+int observer_control_fd(const struct observer *observer)
+{
+	return observer->control_fd;
+}
+
+struct capture *observer_capture(struct observer *observer)
+{
+	return observer->capture;
+}
+
+/* ---- life ---- */
+
+static int open_recording(struct observer *observer, char *reason)
+{
+	const char *path = observer->options.recording;
+	int fd, err;
+	FILE *file;
+
+	if (!path)
+		return 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	file = fd < 0 ? NULL : fdopen(fd, "wb");
+	if (!file) {
+		err = -errno;
+		snprintf(reason, OUTPUT_REASON_MAX, "cannot open %s: %s; choose another place for the recording", path,
+			 strerror(-err));
+		return err;
+	}
+	if (observer->options.owner.uid != (uid_t)-1 &&
+	    fchown(fd, observer->options.owner.uid, observer->options.owner.gid))
+		fprintf(stderr, "nightclerk: %s stays owned by root: %s, continuing\n", path, strerror(errno));
+	fprintf(stderr, "nightclerk: %s will hold request and response bodies as they were sent, secrets included\n", path);
+	err = recording_writer_new(file, &observer->facts, &observer->recording);
+	if (err)
+		snprintf(reason, OUTPUT_REASON_MAX, "cannot write %s: %s; choose another place for the recording", path,
+			 strerror(-err));
+	return err;
+}
+
+static int open_files(struct observer *observer, char *reason)
+{
+	const struct observer_options *options = &observer->options;
+	bool unclean = false;
+	int err = 0;
+
+	if (options->ledger)
+		err = output_open(options->ledger, false, &options->owner, &observer->ledger, reason);
+	if (!err && options->events)
+		err = output_open(options->events, true, &options->owner, &observer->events, reason);
+	if (err || !observer->ledger || !options->append_mark)
+		return err;
+	err = output_mark_running(observer->ledger, observer->facts.run_id, &unclean);
+	if (err)
+		fprintf(stderr, "nightclerk: cannot mark %s as in use: %s, continuing\n", options->ledger, strerror(-err));
+	if (unclean)
+		fprintf(stderr, "nightclerk: the last run that wrote %s ended unclean: its last lines may be missing\n",
+			options->ledger);
+	return 0;
+}
+
+/* The canary has been heard, or the reason why not. */
+static int await_canary(struct observer *observer, char *reason)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), deadline_ns = now_ns + CANARY_NS;
+	struct pollfd ring = {.fd = capture_fd(observer->capture), .events = POLLIN};
+	char cause[CANARY_REASON_MAX] = "";
+	bool over = false;
+
+	while (!canary_seen(observer->canary) && now_ns < deadline_ns) {
+		poll(&ring, 1, OBSERVER_PERIOD_MS);
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+		capture_drain(observer->capture, observer->sequencer);
+		let_through(observer, now_ns, now_ns);
+		if (!over && canary_over(observer->canary, cause)) {
+			over = true;
+			deadline_ns = now_ns + CANARY_AFTER_NS + SEQUENCER_HOLD_NS;
+		}
+		if (*cause)
+			break;
+	}
+	if (canary_seen(observer->canary))
+		return 0;
+	if (*cause)
+		snprintf(reason, OUTPUT_REASON_MAX, "%s", cause);
+	else
+		snprintf(reason, OUTPUT_REASON_MAX,
+			 "the probes load but do not fire (door %s): a known call over loopback was not seen; "
+			 "`nightclerk doctor` says what this kernel allows",
+			 observer->facts.door);
+	return -ENODATA;
+}
+
+static int prove_canary(struct observer *observer, char *reason)
+{
+	uint32_t client, server;
+	int err = canary_start(&observer->canary, &client, &server, reason);
+
+	if (err)
+		return err;
+	err = capture_set_canary(observer->capture, client, server);
+	if (err)
+		snprintf(reason, OUTPUT_REASON_MAX, "the canary could not be put in scope: %s", strerror(-err));
+	if (!err) {
+		canary_release(observer->canary);
+		err = await_canary(observer, reason);
+	}
+	capture_set_canary(observer->capture, 0, 0);
+	canary_free(observer->canary);
+	observer->canary = NULL;
+	return err;
+}
+
+static int open_stages(struct observer *observer, char *reason)
+{
+	observer->sequencer = sequencer_new();
+	observer->pipeline = pipeline_new(&observer->facts, &observer->options.pipeline, &observer->out);
+	if (!observer->sequencer || !observer->pipeline) {
+		snprintf(reason, OUTPUT_REASON_MAX, "out of memory");
+		return -ENOMEM;
+	}
+	if (observer->options.canary) {
+		int err = prove_canary(observer, reason);
+
+		if (err)
+			return err;
+	}
+	if (!observer->options.control)
+		return 0;
+	observer->control_fd = control_listen();
+	if (observer->control_fd < 0)
+		fprintf(stderr, "nightclerk: mark and sync will not work: %s, continuing\n", strerror(-observer->control_fd));
+	return 0;
+}
+
+int observer_open(const struct observer_options *options, struct observer **ret_observer, char *reason)
+{
+	struct observer *observer = calloc(1, sizeof(*observer));
+	int err;
+
+	if (!observer) {
+		snprintf(reason, OUTPUT_REASON_MAX, "out of memory");
+		return -ENOMEM;
+	}
+	observer->options = *options;
+	observer->control_fd = -1;
+	snprintf(reason, OUTPUT_REASON_MAX, "no random numbers to be had");
+	err = fill_facts(observer);
+	if (!err)
+		err = capture_open(&options->capture, &observer->capture, reason);
+	if (!err) {
+		snprintf(observer->facts.door, sizeof(observer->facts.door), "%s",
+			 capture_door_name(capture_door(observer->capture)));
+		err = open_files(observer, reason);
+	}
+	if (!err)
+		err = open_recording(observer, reason);
+	if (!err)
+		err = open_stages(observer, reason);
+	if (err) {
+		observer_close(observer);
+		return err;
+	}
+	*ret_observer = observer;
+	return 0;
+}
+
+void observer_close(struct observer *observer)
+{
+	struct seen_cgroup *seen, *next;
+	int err;
+
+	if (!observer)
+		return;
+	while (observer->waiting_count)
+		control_answer(&observer->waiting[--observer->waiting_count].request, false);
+	if (observer->control_fd >= 0)
+		close(observer->control_fd);
+	if (observer->refused_requests)
+		fprintf(stderr, "nightclerk: %llu mark or sync requests of processes outside the run were refused\n",
+			(unsigned long long)observer->refused_requests);
+	capture_close(observer->capture);
+	sequencer_free(observer->sequencer);
+	pipeline_free(observer->pipeline);
+	err = recording_writer_free(observer->recording);
+	if (err)
+		fprintf(stderr, "nightclerk: the recording is not whole: %s\n", strerror(-err));
+	if (observer->ledger && output_unwritten(observer->ledger))
+		fprintf(stderr, "nightclerk: %zu bytes of ledger lines could not be written to %s: free some space\n",
+			output_unwritten(observer->ledger), output_path(observer->ledger));
+	output_close(observer->ledger);
+	output_close(observer->events);
+	buffer_done(&observer->out.ledger);
+	buffer_done(&observer->out.events);
+	buffer_done(&observer->out.alerts);
+	buffer_done(&observer->out.calls);
+	HASH_ITER(hh, observer->cgroups, seen, next) {
+		HASH_DEL(observer->cgroups, seen);
+		free(seen);
+	}
+	free(observer);
+}

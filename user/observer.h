@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The live side of the house: capture -> sequencer -> recording and pipeline ->
+ * files. `run`, `watch` and `audit` each drive one. Here are the clock and the
+ * writes that the stages do without.
+ */
+#ifndef NIGHTCLERK_OBSERVER_H
+#define NIGHTCLERK_OBSERVER_H
+
+#include "capture.h"
+#include "output.h"
+#include "pipeline.h"
+#include "recording.h"
+
+#define OBSERVER_PERIOD_MS 5
+
+struct observer_options {
+	struct capture_options capture;
+	struct pipeline_options pipeline;
+	const char *ledger;    /* path; NULL = none */
+	const char *events;    /* path, "-", "fd:N"; NULL = none */
+	const char *recording; /* path; NULL = none */
+	bool append_mark;      /* mark the ledger as in use (`run`) */
+	bool canary;	       /* prove that the probe fires before anything else */
+	bool control;	       /* answer `mark` and `sync` */
+	struct output_owner owner;
+	char scope[64];
+	const char *command; /* argv[0]; NULL = none */
+	int argument_count;
+};
+
+struct observer;
+
+/*
+ * Opens the files, then loads and attaches the probes. 0, or -errno with one
+ * line in reason (OUTPUT_REASON_MAX bytes); nothing is left behind then.
+ */
+int observer_open(const struct observer_options *options, struct observer **ret_observer, char *reason);
+/* Readable when a ring wants to be drained. */
+int observer_fd(const struct observer *observer);
+/* Readable when `mark` or `sync` knocks; -1 where they are not answered. */
+int observer_control_fd(const struct observer *observer);
+struct capture *observer_capture(struct observer *observer);
+
+/* One turn: drain the rings, let what is due go through, write. Call it at least every OBSERVER_PERIOD_MS. 0 or -errno. */
+int observer_turn(struct observer *observer);
+size_t observer_open_calls(const struct observer *observer);
+
+/*
+ * The end: both rings until they are empty, everything held, the flows that
+ * live on, the counters, the closing input. 0 or -errno.
+ */
+int observer_finish(struct observer *observer, int command_status);
+/* After observer_finish(). */
+int observer_exit_status(const struct observer *observer);
+/* Text for people: alerts so far (cleared by observer_take_alerts) and the summary line. */
+struct bytes observer_alerts(const struct observer *observer);
+void observer_take_alerts(struct observer *observer);
+const char *observer_summary_line(const struct observer *observer);
+
+/* Detaches, closes the files, frees. Accepts NULL. */
+void observer_close(struct observer *observer);
+
+#endif

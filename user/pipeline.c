@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wire event -> stream -> message -> call -> canonical -> fingerprint ->
+ * finding -> ledger, events, alert.
+ *
+ * connections.c makes calls out of wire events; this page takes each call
+ * through the rest of the house, keeps the sums of the run and says at the end
+ * whether the gate holds.
+ */
+#include "pipeline.h"
+#include "call_line.h"
+#include "classify.h"
+#include "gate.h"
+
+#include <errno.h>
+#include <uthash.h>
+
+struct cgroup {
+	uint64_t id;
+	struct buffer path;
+	UT_hash_handle hh;
+};
+
+struct pipeline {
+	const struct run_facts *run;
+	struct pipeline_options options;
+	struct pipeline_output *output;
+	struct line_context line;
+	struct buffer mark;
+	struct fingerprinter *fingerprinter;
+	struct classifier *classifier;
+	struct connections *connections;
+	struct attempts *attempts;
+	struct alerts *alerts;
+	struct gate gate;
+	struct canonical canonical; /* used again for every body */
+	struct buffer comparable;
+	struct cgroup *cgroups;
+	uint64_t muted[2];
+	bool memory_lost;
+	char summary_line[512];
+};
+
+static void lost(struct pipeline *pipeline, int err)
+{
+	if (err)
+		pipeline->memory_lost = true;
+}
+
+/* ---- what a call is the same as ---- */
+
+/* The canonical body and its hash; what cannot be canonical is compared as raw bytes. */
+static struct bytes make_canonical(struct pipeline *pipeline, struct call *call)
+{
+	struct canonical *canonical = &pipeline->canonical;
+
+	call->canon = CANONICAL_RAW;
+	call->canon_why = call->body_why;
+	call->sha = call->raw_sha;
+	call->has_sha = call->has_raw_sha;
+	if (!call->body_held || !call->has_raw_sha)
+		return (struct bytes){0};
+	if (canonical_make(call->content_type, call->body, canonical)) {
+		pipeline->memory_lost = true;
+		call->canon_why = "out of memory";
+		return call->body;
+	}
+	call->canon = canonical->kind;
+	call->canon_why = canonical->why;
+	if (canonical->kind == CANONICAL_RAW || canonical->kind == CANONICAL_NONE)
+		return call->body;
+	lost(pipeline, digest_of(buffer_bytes(&canonical->text), &call->sha));
+	return buffer_bytes(&canonical->text);
+}
+
+/* Class first: which members of a body are volatile depends on the protocol that was recognised. */
+static void identify(struct pipeline *pipeline, struct call *call)
+{
+	struct bytes text = make_canonical(pipeline, call);
+	int changed;
+
+	classify_call(pipeline->classifier, call);
+	changed = classify_comparable_text(call, text, &pipeline->comparable);
+	if (changed == 1)
+		text = buffer_bytes(&pipeline->comparable);
+	lost(pipeline, changed < 0 ? changed : 0);
+	lost(pipeline, fingerprint_call(pipeline->fingerprinter, call, text));
+}
+
+/* ---- findings ---- */
+
+static void write_alert(struct pipeline *pipeline, const struct judgement *judgement, const struct call *call)
+{
+	bool renew = false;
+
+	if (pipeline->options.no_alerts)
+		return;
+	lost(pipeline, alerts_note(pipeline->alerts, judgement, call, &renew));
+	if (renew && pipeline->options.live_alerts)
+		lost(pipeline, alerts_block(pipeline->alerts, &judgement->group, pipeline->line.wall_offset_ns,
+					    &pipeline->options.style, &pipeline->output->alerts));
+}
+
+static void report(struct pipeline *pipeline, const struct judgement *judgement, const struct call *call, uint64_t now_ns)
+{
+	if (judgement->verdict.finding == FINDING_NONE)
+		return;
+	gate_add(&pipeline->gate, &judgement->verdict);
+	if (judgement->attempt <= pipeline->options.judge.max_findings_per_call)
+		lost(pipeline, event_finding(&pipeline->line, judgement, now_ns, &pipeline->output->events));
+	write_alert(pipeline, judgement, call);
+}
+
+/* What an MCP server says of its tools counts for every call after it. */
+static void learn(struct pipeline *pipeline, struct call *call)
+{
+	if (!call->wants_answer || !call->response_complete)
+		return;
+	call->wants_answer = false;
+	lost(pipeline, classify_answer(pipeline->classifier, call, call->answer));
+}
+
+static void report_changes(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
+{
+	struct judgement judgement;
+
+	learn(pipeline, call);
+	if (!pipeline->options.no_alerts)
+		alerts_update(pipeline->alerts, call);
+	attempts_update(pipeline->attempts, call);
+	while (attempts_next_change(pipeline->attempts, &judgement)) {
+		gate_remove(&pipeline->gate, &judgement.before);
+		gate_add(&pipeline->gate, &judgement.verdict);
+		if (judgement.attempt <= pipeline->options.judge.max_findings_per_call)
+			lost(pipeline, event_upgrade(&pipeline->line, &judgement, now_ns, &pipeline->output->events));
+		write_alert(pipeline, &judgement, NULL);
+	}
+}
+
+/* What one call alone says: cut short, or given up by its client. */
+static void report_alone(struct pipeline *pipeline, const struct call *call, uint64_t now_ns)
+{
+	enum finding finding = FINDING_NONE;
+
+	if (call->status && !call->response_complete &&
+	    (call->ended == CALL_ENDED_CUT || call->ended == CALL_ENDED_RESET))
+		finding = FINDING_TRUNCATED_RESPONSE;
+	else if (call->request_complete && call->client_closed_ns && !(call->status && call->status_in_time) &&
+		 call->closed_first == CLOSER_CLIENT)
+		finding = FINDING_ABANDONED_CALL;
+	if (finding == FINDING_NONE)
+		return;
+	gate_add(&pipeline->gate, &(struct verdict){.finding = finding, .severity = SEVERITY_INFO});
+	lost(pipeline, event_call_finding(&pipeline->line, call, finding, now_ns, &pipeline->output->events));
+}
+
+/* ---- steps ---- */
+
+/* A safe method (RFC 9110 section 9.2.1) may be sent again at will: nothing to remember. */
+static bool is_safe(const struct call *call)
+{
+	return call->class == CLASS_READ && call->class_source == CLASS_BY_METHOD;
+}
+
+static void set_cgroup(struct pipeline *pipeline, const struct call *call)
+{
+	struct cgroup *cgroup;
+
+	HASH_FIND(hh, pipeline->cgroups, &call->process.cgroup_id, sizeof(call->process.cgroup_id), cgroup);
+	pipeline->line.cgroup_path = cgroup ? buffer_bytes(&cgroup->path) : (struct bytes){0};
+}
+
+static void on_request(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
+{
+	struct judgement judgement;
+
+	identify(pipeline, call);
+	call->wants_answer = classify_wants_answer(call);
+	set_cgroup(pipeline, call);
+	gate_count_request(&pipeline->gate, call);
+	lost(pipeline, ledger_line(&pipeline->line, call, &pipeline->output->ledger));
+	lost(pipeline, event_request(&pipeline->line, call, &pipeline->output->events));
+	if (is_safe(call) || (!call->has_fingerprint && call->idem_state != IDEM_PRESENT))
+		return;
+	lost(pipeline, attempts_add(pipeline->attempts, call, &judgement));
+	report(pipeline, &judgement, call, now_ns);
+}
+
+static void on_answered(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
+{
+	report_changes(pipeline, call, now_ns);
+	lost(pipeline, event_response(&pipeline->line, call, &pipeline->output->events));
+	if (pipeline->options.live_calls)
+		lost(pipeline, call_line(pipeline->fingerprinter, call, pipeline->line.wall_offset_ns,
+					 &pipeline->options.style, &pipeline->output->calls));
+	report_alone(pipeline, call, now_ns);
+}
+
+static void on_blind(struct pipeline *pipeline, const struct connection_result *result)
+{
+	if (result->flow[SIDE_CLIENT])
+		pipeline->muted[SIDE_CLIENT] = result->flow[SIDE_CLIENT];
+	if (result->flow[SIDE_SERVER])
+		pipeline->muted[SIDE_SERVER] = result->flow[SIDE_SERVER];
+}
+
+static void on_result(struct pipeline *pipeline, struct connection_result *result)
+{
+	struct line_context *line = &pipeline->line;
+	struct buffer *events = &pipeline->output->events;
+
+	switch (result->step) {
+	case CONNECTION_REQUEST:
+		on_request(pipeline, result->call, result->now_ns);
+		break;
+	case CONNECTION_CHANGED:
+		report_changes(pipeline, result->call, result->now_ns);
+		break;
+	case CONNECTION_ANSWERED:
+		on_answered(pipeline, result->call, result->now_ns);
+		break;
+	case CONNECTION_CLOSED:
+		attempts_close(pipeline->attempts, result->call);
+		break;
+	case CONNECTION_HOLE:
+		lost(pipeline, event_hole(line, &result->name, result->from_client, result->offset, result->length,
+					  result->cause, result->now_ns, events));
+		break;
+	case CONNECTION_BLIND:
+		on_blind(pipeline, result);
+		gate_count_blind(&pipeline->gate, result->blind);
+		break;
+	case CONNECTION_BLIND_END:
+		lost(pipeline, event_blind(line, &result->name, result->blind, result->bytes_out, result->bytes_in,
+					   result->now_ns, events));
+		break;
+	case CONNECTION_BROKEN:
+		on_blind(pipeline, result);
+		gate_count_broken(&pipeline->gate, result->matters);
+		lost(pipeline, event_broken(line, &result->name, result->from_client, result->offset, result->reason,
+					    result->now_ns, events));
+		break;
+	case CONNECTION_OFF_LOOPBACK:
+		gate_add(&pipeline->gate, &(struct verdict){.finding = FINDING_OFF_LOOPBACK, .severity = SEVERITY_INFO});
+		lost(pipeline, event_off_loopback(line, &result->name, false, result->now_ns, events));
+		break;
+	case CONNECTION_NOTHING:
+		break;
+	}
+}
+
+static void on_cgroup(struct pipeline *pipeline, uint64_t id, struct bytes path)
+{
+	struct cgroup *cgroup;
+
+	HASH_FIND(hh, pipeline->cgroups, &id, sizeof(id), cgroup);
+	if (cgroup || HASH_COUNT(pipeline->cgroups) >= LIMIT_CGROUPS)
+		return;
+	cgroup = calloc(1, sizeof(*cgroup));
+	if (!cgroup || buffer_append(&cgroup->path, path)) {
+		free(cgroup);
+		pipeline->memory_lost = true;
+		return;
+	}
+	cgroup->id = id;
+	HASH_ADD(hh, pipeline->cgroups, id, sizeof(cgroup->id), cgroup);
+}
+
+static void on_mark(struct pipeline *pipeline, struct bytes label, uint64_t now_ns)
+{
+	attempts_mark(pipeline->attempts);
+	buffer_clear(&pipeline->mark);
+	lost(pipeline, buffer_append(&pipeline->mark, label));
+	pipeline->line.mark = buffer_bytes(&pipeline->mark);
+	pipeline->line.has_mark = true;
+	lost(pipeline, event_mark(&pipeline->line, label, now_ns, &pipeline->output->events));
+}
+
+static void on_closing(struct pipeline *pipeline, const struct closing *closing, uint64_t now_ns)
+{
+	struct summary summary;
+
+	gate_close(&pipeline->gate, &pipeline->options.judge, closing, connections_totals(pipeline->connections),
+		   attempts_evicted(pipeline->attempts), pipeline->memory_lost, &summary);
+	summary.now_ns = now_ns;
+	lost(pipeline, event_summary(&pipeline->line, &summary, &pipeline->output->events));
+	if (!pipeline->options.no_alerts && !pipeline->options.live_alerts)
+		lost(pipeline, alerts_all(pipeline->alerts, SEVERITY_LOW, pipeline->line.wall_offset_ns,
+					  &pipeline->options.style, &pipeline->output->alerts));
+	gate_sentence(&pipeline->gate, &summary, pipeline->summary_line, sizeof(pipeline->summary_line));
+}
+
+int pipeline_feed(struct pipeline *pipeline, const struct input *input)
+{
+	struct connection_result result;
+
+	switch (input->kind) {
+	case INPUT_WIRE:
+	case INPUT_DRAIN:
+		break;
+	case INPUT_TICK:
+		pipeline->line.wall_offset_ns = input->tick.wall_offset_ns;
+		break;
+	case INPUT_CGROUP:
+		on_cgroup(pipeline, input->cgroup.id, input->cgroup.path);
+		return 0;
+	case INPUT_COUNTERS:
+		pipeline->gate.counters = input->counters;
+		return 0;
+	case INPUT_MARK:
+		on_mark(pipeline, input->mark.label, input->now_ns);
+		return 0;
+	case INPUT_CLOSING:
+		on_closing(pipeline, &input->closing, input->now_ns);
+		return 0;
+	}
+	lost(pipeline, connections_feed(pipeline->connections, input));
+	while (connections_next(pipeline->connections, &result) != CONNECTION_NOTHING)
+		on_result(pipeline, &result);
+	return pipeline->memory_lost ? -ENOMEM : 0;
+}
+
+/* ---- life ---- */
+
+struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline_options *options,
+			      struct pipeline_output *output)
+{
+	struct attempts_options attempts = {
+		.finding = {.strict = options->judge.strict},
+		.across_processes = options->judge.across_processes,
+		.max_remembered = LIMIT_REMEMBERED_ATTEMPTS,
+	};
+	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+
+	if (!pipeline)
+		return NULL;
+	pipeline->run = run;
+	pipeline->options = *options;
+	pipeline->output = output;
+	pipeline->fingerprinter = fingerprinter_new(run->salt);
+	pipeline->classifier = classifier_new();
+	pipeline->attempts = attempts_new(&attempts);
+	pipeline->alerts = pipeline->fingerprinter ? alerts_new(pipeline->fingerprinter) : NULL;
+	if (pipeline->fingerprinter)
+		pipeline->connections = connections_new(run->boot_id, pipeline->fingerprinter);
+	if (!pipeline->connections || !pipeline->classifier || !pipeline->attempts || !pipeline->alerts) {
+		pipeline_free(pipeline);
+		return NULL;
+	}
+	pipeline->line = (struct line_context){
+		.run = run, .wall_offset_ns = run->wall_offset_ns, .fingerprinter = pipeline->fingerprinter};
+	lost(pipeline, event_start(&pipeline->line, &options->judge, &output->events));
+	return pipeline;
+}
+
+void pipeline_free(struct pipeline *pipeline)
+{
+	struct cgroup *cgroup, *next;
+
+	if (!pipeline)
+		return;
+	connections_free(pipeline->connections);
+	attempts_free(pipeline->attempts);
+	alerts_free(pipeline->alerts);
+	classifier_free(pipeline->classifier);
+	fingerprinter_free(pipeline->fingerprinter);
+	canonical_done(&pipeline->canonical);
+	buffer_done(&pipeline->comparable);
+	buffer_done(&pipeline->mark);
+	HASH_ITER(hh, pipeline->cgroups, cgroup, next) {
+		HASH_DEL(pipeline->cgroups, cgroup);
+		buffer_done(&cgroup->path);
+		free(cgroup);
+	}
+	free(pipeline);
+}
+
+uint64_t pipeline_next_muted(struct pipeline *pipeline)
+{
+	for (int side = 0; side < 2; side++) {
+		uint64_t flow = pipeline->muted[side];
+
+		pipeline->muted[side] = 0;
+		if (flow)
+			return flow;
+	}
+	return 0;
+}
+
+size_t pipeline_open_calls(const struct pipeline *pipeline)
+{
+	return connections_open_calls(pipeline->connections);
+}
+
+int pipeline_exit_status(const struct pipeline *pipeline)
+{
+	return pipeline->gate.exit_status;
+}
+
+const char *pipeline_summary_line(const struct pipeline *pipeline)
+{
+	return pipeline->summary_line;
+}

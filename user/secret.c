@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Masks by position, never by what a value looks like. Where two readings of a
+ * target are possible (";" as a separator, a percent-encoded name), the one
+ * that hides more is taken.
+ */
+#include "secret.h"
+
+#include "limits.h"
+
+static const struct bytes secret_names[] = {
+	BYTES("key"),
+	BYTES("api_key"),
+	BYTES("access_token"),
+	BYTES("token"),
+	BYTES("sig"),
+	BYTES("signature"),
+	BYTES("x-amz-signature"),
+	BYTES("x-amz-credential"),
+	BYTES("x-amz-security-token"),
+	BYTES("code"),
+	BYTES("password"),
+};
+
+static int hex_value(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Takes one byte off the front of *text, percent-decoded where it is a whole escape. */
+static uint8_t next_decoded(struct bytes *text)
+{
+	uint8_t c = text->data[0];
+
+	if (c == '%' && text->size >= 3) {
+		int high = hex_value(text->data[1]), low = hex_value(text->data[2]);
+
+		if (high >= 0 && low >= 0) {
+			bytes_take(text, 3);
+			return (uint8_t)(high << 4 | low);
+		}
+	}
+	bytes_take(text, 1);
+	return c;
+}
+
+/*
+ * The decoded text starts with prefix, without case; *ret_rest is what follows. prefix is lower
+ * case.
+ */
+static bool decoded_starts_with(struct bytes text, struct bytes prefix, struct bytes *ret_rest)
+{
+	for (size_t i = 0; i < prefix.size; i++) {
+		uint8_t c;
+
+		if (text.size == 0)
+			return false;
+		c = next_decoded(&text);
+		if (c >= 'A' && c <= 'Z')
+			c |= 0x20;
+		if (c != prefix.data[i])
+			return false;
+	}
+	*ret_rest = text;
+	return true;
+}
+
+static bool name_is_secret(struct bytes name)
+{
+	struct bytes rest;
+
+	for (size_t i = 0; i < sizeof(secret_names) / sizeof(secret_names[0]); i++)
+		if (decoded_starts_with(name, secret_names[i], &rest) && rest.size == 0)
+			return true;
+	return false;
+}
+
+static int append_secret(struct fingerprinter *fingerprinter, struct bytes secret,
+			 struct buffer *out)
+{
+	char text[18];
+
+	if (secret.size == 0) /* nothing to hide */
+		return 0;
+	secret_text(fingerprinter, secret, text);
+	return buffer_append(out, bytes_of_string(text));
+}
+
+/*
+ * Where the value of a secret starts in one "&" part, some servers splitting at ";" too; part.size
+ * when there is none.
+ */
+static size_t secret_value_at(struct bytes part)
+{
+	size_t at = 0;
+
+	while (at < part.size) {
+		struct bytes piece = {part.data + at, part.size - at};
+		size_t equals;
+
+		piece.size = bytes_find(piece, ';');
+		equals = bytes_find(piece, '=');
+		if (equals < piece.size && name_is_secret((struct bytes){piece.data, equals}))
+			return at + equals + 1;
+		at += piece.size + 1;
+	}
+	return part.size;
+}
+
+/* Cuts what was appended since start to LIMIT_PATH_BYTES. */
+static int cut_to_limit(struct buffer *out, size_t start)
+{
+	size_t end = start + LIMIT_PATH_BYTES;
+
+	if (out->size <= end)
+		return 0;
+	while (end > start && (out->data[end] & 0xc0) == 0x80) /* not inside a code point */
+		end--;
+	out->size = end;
+	return buffer_append(out, BYTES("..."));
+}
+
+int secret_mask_query(struct fingerprinter *fingerprinter, struct bytes query, struct buffer *out)
+{
+	size_t start = out->size;
+	int err = 0;
+
+	while (!err && query.size) {
+		struct bytes part = bytes_take(&query, bytes_find(query, '&'));
+		struct bytes plain = bytes_take(&part, secret_value_at(part));
+
+		err = buffer_append(out, plain);
+		if (!err)
+			err = append_secret(fingerprinter, part, out);
+		if (!err && query.size)
+			err = buffer_append(out, bytes_take(&query, 1));
+	}
+	return err ? err : cut_to_limit(out, start);
+}
+
+/* path = "/" and at least three more segments with something in them. */
+static bool three_segments_follow(struct bytes path)
+{
+	unsigned int found = 0;
+
+	while (path.size && found < 3) {
+		bytes_take(&path, 1);
+		if (bytes_take(&path, bytes_find(path, '/')).size)
+			found++;
+	}
+	return found == 3;
+}
+
+int secret_mask_path(struct fingerprinter *fingerprinter, struct bytes path, struct buffer *out)
+{
+	size_t start = out->size;
+	unsigned int secret_segments = 0; /* of those that come, empty ones not counted */
+	int err = 0;
+
+	while (!err && path.size) {
+		struct bytes segment = bytes_take(&path, bytes_find(path, '/'));
+		struct bytes rest;
+
+		if (segment.size && secret_segments) {
+			err = append_secret(fingerprinter, segment, out);
+			secret_segments--;
+		} else if (path.size && decoded_starts_with(segment, BYTES("bot"), &rest)) {
+			err = append_secret(fingerprinter, segment, out);
+		} else {
+			err = buffer_append(out, segment);
+			if (decoded_starts_with(segment, BYTES("services"), &rest) &&
+			    rest.size == 0 && three_segments_follow(path))
+				secret_segments = 3;
+		}
+		if (!err && path.size)
+			err = buffer_append(out, bytes_take(&path, 1));
+	}
+	return err ? err : cut_to_limit(out, start);
+}
+
+struct bytes secret_strip_userinfo(struct bytes authority)
+{
+	for (size_t i = authority.size; i > 0; i--)
+		if (authority.data[i - 1] == '@')
+			return (struct bytes){authority.data + i, authority.size - i};
+	return authority;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A hash table whose entries are in order of learning, so that the first one
+ * is the one to forget. A key is the endpoint, the path and the name in one
+ * run of bytes; names and paths beyond the caps are never compared by a part
+ * of them: such a tool is simply not known.
+ */
+#define HASH_NONFATAL_OOM 1
+
+#include "tool_memory.h"
+
+#include <errno.h>
+#include <uthash.h>
+
+#include "json_scan.h"
+#include "limits.h"
+
+#define KEY_FIXED_BYTES (sizeof(uint32_t) + WIRE_ADDRESS_BYTES + 2 * sizeof(uint16_t))
+#define KEY_BYTES (KEY_FIXED_BYTES + LIMIT_TOOL_PATH_BYTES + CALL_NAME_BYTES)
+
+struct tool {
+	UT_hash_handle hh;
+	struct tool_hints hints;
+	size_t key_size;
+	uint8_t key[];
+};
+
+struct tool_memory {
+	struct tool *tools;
+};
+
+struct tool_key {
+	uint8_t bytes[KEY_BYTES];
+	size_t size;
+};
+
+struct tool_memory *tool_memory_new(void)
+{
+	return calloc(1, sizeof(struct tool_memory));
+}
+
+static void forget(struct tool_memory *memory, struct tool *tool)
+{
+	HASH_DEL(memory->tools, tool);
+	free(tool);
+}
+
+void tool_memory_free(struct tool_memory *memory)
+{
+	if (!memory)
+		return;
+	while (memory->tools)
+		forget(memory, memory->tools);
+	free(memory);
+}
+
+size_t tool_memory_count(const struct tool_memory *memory)
+{
+	return HASH_COUNT(memory->tools);
+}
+
+static void key_add(struct tool_key *key, const void *data, size_t size)
+{
+	if (size)
+		memcpy(key->bytes + key->size, data, size);
+	key->size += size;
+}
+
+/* False when the path or the name is too long to be remembered, or the name is empty. */
+static bool key_make(const struct call *call, struct bytes name, struct tool_key *ret_key)
+{
+	uint16_t path_size = (uint16_t)call->path.size;
+
+	if (call->path.size > LIMIT_TOOL_PATH_BYTES || name.size == 0 || name.size > CALL_NAME_BYTES)
+		return false;
+	ret_key->size = 0;
+	key_add(ret_key, &call->netns, sizeof(call->netns));
+	key_add(ret_key, call->server.address, sizeof(call->server.address));
+	key_add(ret_key, &call->server.port, sizeof(call->server.port));
+	key_add(ret_key, &path_size, sizeof(path_size));
+	key_add(ret_key, call->path.data, call->path.size);
+	key_add(ret_key, name.data, name.size);
+	return true;
+}
+
+bool tool_memory_find(const struct tool_memory *memory, const struct call *call, struct bytes tool,
+		      struct tool_hints *ret_hints)
+{
+	struct tool_key key;
+	struct tool *found;
+
+	if (!memory->tools || !key_make(call, tool, &key))
+		return false;
+	HASH_FIND(hh, memory->tools, key.bytes, key.size, found);
+	if (!found)
+		return false;
+	*ret_hints = found->hints;
+	return true;
+}
+
+static int remember(struct tool_memory *memory, const struct tool_key *key, const struct tool_hints *hints)
+{
+	struct tool *tool;
+
+	HASH_FIND(hh, memory->tools, key->bytes, key->size, tool);
+	if (tool)
+		forget(memory, tool); /* and learn it anew, as the latest */
+	else if (HASH_COUNT(memory->tools) >= LIMIT_REMEMBERED_TOOLS)
+		forget(memory, memory->tools);
+	tool = malloc(sizeof(*tool) + key->size);
+	if (!tool)
+		return -ENOMEM;
+	tool->hints = *hints;
+	tool->key_size = key->size;
+	memcpy(tool->key, key->bytes, key->size);
+	HASH_ADD_KEYPTR(hh, memory->tools, tool->key, tool->key_size, tool);
+	if (!tool->hh.tbl) { /* uthash found no memory for its table */
+		free(tool);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Anything but true and false says nothing. */
+static enum tool_hint hint_of(struct bytes value)
+{
+	if (json_scan_is_true(value))
+		return TOOL_HINT_TRUE;
+	return bytes_equal(value, BYTES("false")) ? TOOL_HINT_FALSE : TOOL_HINT_UNKNOWN;
+}
+
+static void read_annotations(struct bytes annotations, struct tool_hints *ret_hints)
+{
+	struct json_scan scan;
+	struct bytes name, value;
+
+	json_scan_open(&scan, annotations);
+	while (json_scan_next(&scan, &name, &value)) {
+		if (json_scan_says(name, "readOnlyHint"))
+			ret_hints->read_only = hint_of(value);
+		else if (json_scan_says(name, "idempotentHint"))
+			ret_hints->idempotent = hint_of(value);
+		else if (json_scan_says(name, "destructiveHint"))
+			ret_hints->destructive = hint_of(value);
+	}
+}
+
+static int learn_tool(struct tool_memory *memory, const struct call *call, struct bytes tool)
+{
+	uint8_t text[CALL_NAME_BYTES];
+	struct tool_hints hints = {0};
+	struct json_scan scan;
+	struct bytes name, value;
+	struct tool_key key;
+	size_t size = 0;
+	bool cut = false;
+
+	if (!json_scan_is_object(tool))
+		return 0;
+	json_scan_open(&scan, tool);
+	while (json_scan_next(&scan, &name, &value)) {
+		if (json_scan_says(name, "name"))
+			size = json_scan_text(value, text, sizeof(text), &cut);
+		else if (json_scan_says(name, "annotations") && json_scan_is_object(value))
+			read_annotations(value, &hints);
+	}
+	if (scan.broken || cut || !key_make(call, (struct bytes){text, size}, &key))
+		return 0;
+	return remember(memory, &key, &hints);
+}
+
+static int learn_tools(struct tool_memory *memory, const struct call *call, struct bytes tools)
+{
+	struct json_scan scan;
+	struct bytes name, value;
+	int err = 0;
+
+	if (!json_scan_is_array(tools))
+		return 0;
+	json_scan_open(&scan, tools);
+	while (!err && json_scan_next(&scan, &name, &value))
+		err = learn_tool(memory, call, value);
+	return err;
+}
+
+/* The member of that name of an object; the last one, as most parsers have it. */
+static struct bytes member(struct bytes object, const char *wanted)
+{
+	struct json_scan scan;
+	struct bytes name, value, found = {0};
+
+	if (!json_scan_is_object(object))
+		return found;
+	json_scan_open(&scan, object);
+	while (json_scan_next(&scan, &name, &value))
+		if (json_scan_says(name, wanted))
+			found = value;
+	return scan.broken ? (struct bytes){0} : found;
+}
+
+static int learn_message(struct tool_memory *memory, const struct call *call, struct bytes message)
+{
+	return learn_tools(memory, call, member(member(message, "result"), "tools"));
+}
+
+/* One JSON-RPC answer, or a batch of them (MCP 2025-03-26). */
+static int learn_json(struct tool_memory *memory, const struct call *call, struct bytes text)
+{
+	struct json_scan scan;
+	struct bytes whole, name, value;
+	int err = 0;
+
+	if (!json_scan_whole(text, &whole))
+		return 0;
+	if (!json_scan_is_array(whole))
+		return learn_message(memory, call, whole);
+	json_scan_open(&scan, whole);
+	while (!err && json_scan_next(&scan, &name, &value))
+		err = learn_message(memory, call, value);
+	return err;
+}
+
+/* The next line without its end: LF, CRLF or CR. False when no whole line is left. */
+static bool next_line(struct bytes *text, struct bytes *ret_line)
+{
+	size_t size = 0;
+
+	while (size < text->size && text->data[size] != '\n' && text->data[size] != '\r')
+		size++;
+	if (size == text->size)
+		return false;
+	*ret_line = bytes_take(text, size);
+	bytes_take(text, bytes_starts_with(*text, BYTES("\r\n")) ? 2 : 1);
+	return true;
+}
+
+/* Server-sent events: data lines join with LF, an empty line ends an event, an unfinished one is dropped. */
+static int learn_events(struct tool_memory *memory, const struct call *call, struct bytes text)
+{
+	struct buffer event = {0};
+	struct bytes line;
+	int err = 0;
+
+	while (!err && next_line(&text, &line)) {
+		if (line.size == 0) {
+			err = learn_json(memory, call, buffer_bytes(&event));
+			buffer_clear(&event);
+		} else if (bytes_starts_with(line, BYTES("data:"))) {
+			bytes_take(&line, 5);
+			err = buffer_append(&event, line);
+			if (!err)
+				err = buffer_append_byte(&event, '\n');
+		}
+	}
+	buffer_done(&event);
+	return err;
+}
+
+int tool_memory_learn(struct tool_memory *memory, const struct call *call, struct bytes response_body)
+{
+	struct bytes whole;
+
+	if (json_scan_whole(response_body, &whole))
+		return learn_json(memory, call, whole);
+	return learn_events(memory, call, response_body);
+}
