@@ -13,12 +13,9 @@
 const char canonical_out_of_memory[] = "out of memory";
 
 static const char *const kind_names[] = {
-	[CANONICAL_NONE] = "none",
-	[CANONICAL_JSON] = "json",
-	[CANONICAL_FORM] = "form",
-	[CANONICAL_MULTIPART] = "multipart",
-	[CANONICAL_NDJSON] = "ndjson",
-	[CANONICAL_RAW] = "raw",
+	[CANONICAL_NONE] = "none",     [CANONICAL_JSON] = "json",
+	[CANONICAL_FORM] = "form",     [CANONICAL_MULTIPART] = "multipart",
+	[CANONICAL_NDJSON] = "ndjson", [CANONICAL_RAW] = "raw",
 };
 
 const char *canonical_kind_name(enum canonical_kind kind)
@@ -50,7 +47,8 @@ static enum canonical_kind kind_of_type(struct bytes type)
 		if (bytes_equal_nocase(type, bytes_of_string(media_types[i].type)))
 			return media_types[i].kind;
 	if (type.size > suffix.size &&
-	    bytes_equal_nocase((struct bytes){type.data + type.size - suffix.size, suffix.size}, suffix))
+	    bytes_equal_nocase((struct bytes){type.data + type.size - suffix.size, suffix.size},
+			       suffix))
 		return CANONICAL_JSON;
 	return CANONICAL_RAW;
 }
@@ -84,7 +82,8 @@ static struct media_type media_type_of(struct bytes content_type)
 	while (content_type.size) {
 		size_t end = 1; /* behind the semicolon */
 
-		while (end < content_type.size && content_type.data[end] != '=' && content_type.data[end] != ';')
+		while (end < content_type.size && content_type.data[end] != '=' &&
+		       content_type.data[end] != ';')
 			end++;
 		name = bytes_take(&content_type, end);
 		if (!content_type.size || content_type.data[0] == ';')
@@ -103,11 +102,13 @@ static struct media_type media_type_of(struct bytes content_type)
 
 static bool charset_is_utf8(struct bytes charset)
 {
-	return !charset.size || bytes_equal_nocase(charset, BYTES("utf-8")) || bytes_equal_nocase(charset, BYTES("utf8")) ||
+	return !charset.size || bytes_equal_nocase(charset, BYTES("utf-8")) ||
+	       bytes_equal_nocase(charset, BYTES("utf8")) ||
 	       bytes_equal_nocase(charset, BYTES("us-ascii"));
 }
 
-static const char *make_form(const struct media_type *media, struct bytes body, struct canonical *canonical)
+static const char *make_form(const struct media_type *media, struct bytes body,
+			     struct canonical *canonical)
 {
 	if (!charset_is_utf8(media->charset))
 		return "charset is not UTF-8";
@@ -140,7 +141,8 @@ int canonical_make(struct bytes content_type, struct bytes body, struct canonica
 	struct media_type media = media_type_of(content_type);
 	enum canonical_kind kind = kind_of_type(media.type);
 
-	*ret_canonical = (struct canonical){.text = ret_canonical->text, .spare = ret_canonical->spare};
+	*ret_canonical =
+		(struct canonical){.text = ret_canonical->text, .spare = ret_canonical->spare};
 	use_again(&ret_canonical->text);
 	use_again(&ret_canonical->spare);
 	ret_canonical->kind = body.size ? kind : CANONICAL_NONE;

@@ -8,7 +8,8 @@
 
 #include <errno.h>
 
-#define TEXT_BYTES_MAX (UINT32_MAX / 4) /* positions are 32 bits wide, and a byte may become three */
+#define TEXT_BYTES_MAX                                                                             \
+	(UINT32_MAX / 4) /* positions are 32 bits wide, and a byte may become three */
 
 struct parameter {
 	uint32_t start; /* in the text as written */
@@ -45,8 +46,8 @@ static uint8_t take_decoded(struct bytes *text)
 /* RFC 3986 section 2.3. */
 static bool is_unreserved(uint8_t c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-	       c == '_' || c == '~';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 /* Room must have been reserved: three bytes for each of text. */
@@ -109,7 +110,8 @@ static int add_parameter(struct bytes pair, struct buffer *spelled, struct buffe
 	spelled->data[spelled->size++] = '=';
 	put_spelled(spelled, pair);
 	parameter.size = (uint32_t)spelled->size - parameter.start;
-	return buffer_append(parameters, (struct bytes){(const uint8_t *)&parameter, sizeof(parameter)});
+	return buffer_append(parameters,
+			     (struct bytes){(const uint8_t *)&parameter, sizeof(parameter)});
 }
 
 static int join_sorted(struct buffer *spelled, struct buffer *parameters, struct buffer *out)

@@ -17,8 +17,9 @@
 #include <limits.h>
 
 #define SLACK_BYTES 64
-#define EXPONENT_DIGITS_MAX 12	    /* longer exponents are kept as they are written */
-#define TEXT_BYTES_MAX (UINT32_MAX / 8) /* positions are 32 bits wide, and a number may grow more than fourfold */
+#define EXPONENT_DIGITS_MAX 12 /* longer exponents are kept as they are written */
+#define TEXT_BYTES_MAX                                                                             \
+	(UINT32_MAX / 8) /* positions are 32 bits wide, and a number may grow more than fourfold */
 
 struct level {
 	bool is_object;
@@ -74,7 +75,8 @@ static const char *make_room(struct reading *r, size_t more)
 
 static void skip_space(struct reading *r)
 {
-	while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
+	while (r->at < r->end &&
+	       (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
 		r->at++;
 }
 
@@ -216,7 +218,13 @@ static const char *take_escape(struct reading *r)
 	case '/':
 		put(r, '/');
 		break;
-	case '"': case '\\': case 'b': case 'f': case 'n': case 'r': case 't':
+	case '"':
+	case '\\':
+	case 'b':
+	case 'f':
+	case 'n':
+	case 'r':
+	case 't':
 		put_run(r, r->at, 2);
 		break;
 	default:
@@ -341,13 +349,15 @@ static bool number_is_canonical(const struct number *number)
 	if (number->has_exponent || number->integer_size > 21)
 		return false;
 	if (number->fraction_size)
-		return number->integer[0] != '0' && number->fraction[number->fraction_size - 1] != '0';
+		return number->integer[0] != '0' &&
+		       number->fraction[number->fraction_size - 1] != '0';
 	return !number->negative || number->integer[0] != '0';
 }
 
 static uint8_t digit(const struct number *number, size_t i)
 {
-	return i < number->integer_size ? number->integer[i] : number->fraction[i - number->integer_size];
+	return i < number->integer_size ? number->integer[i]
+					: number->fraction[i - number->integer_size];
 }
 
 static void put_digits(struct reading *r, const struct number *number, size_t from, size_t count)
@@ -504,7 +514,8 @@ static const char *take_value(struct reading *r, bool *ret_open)
 	switch (peek(r)) {
 	case '"':
 		return take_string(r);
-	case '{': case '[':
+	case '{':
+	case '[':
 		return open_level(r, ret_open);
 	case 't':
 		return take_word(r, "true");
@@ -512,8 +523,17 @@ static const char *take_value(struct reading *r, bool *ret_open)
 		return take_word(r, "false");
 	case 'n':
 		return take_word(r, "null");
-	case '-': case '0': case '1': case '2': case '3': case '4':
-	case '5': case '6': case '7': case '8': case '9':
+	case '-':
+	case '0':
+	case '1':
+	case '2':
+	case '3':
+	case '4':
+	case '5':
+	case '6':
+	case '7':
+	case '8':
+	case '9':
 		return take_number(r);
 	default:
 		return "not a JSON value";

@@ -60,7 +60,8 @@ static enum delimiter_end take_delimiter_end(struct bytes *rest)
 }
 
 /* Cuts *ret_content, up to the next delimiter, and the delimiter off *text. */
-static enum delimiter_end take_content(const struct delimiter *delimiter, struct bytes *text, struct bytes *ret_content)
+static enum delimiter_end take_content(const struct delimiter *delimiter, struct bytes *text,
+				       struct bytes *ret_content)
 {
 	struct bytes rest = *text;
 	enum delimiter_end end = NOT_A_DELIMITER;
@@ -169,7 +170,8 @@ static const char *take_part_head(struct bytes *text, struct part *part)
 		else if (bytes_equal_nocase(name, BYTES("Content-Type")))
 			part->type = line;
 		else if (bytes_equal_nocase(name, BYTES("Content-Transfer-Encoding")) &&
-			 !bytes_equal_nocase(line, BYTES("binary")) && !bytes_equal_nocase(line, BYTES("8bit")) &&
+			 !bytes_equal_nocase(line, BYTES("binary")) &&
+			 !bytes_equal_nocase(line, BYTES("8bit")) &&
 			 !bytes_equal_nocase(line, BYTES("7bit")))
 			return "multipart transfer encoding";
 	}
@@ -209,21 +211,23 @@ static const char *put_part(const struct part *part, struct digest_state *hash, 
 
 	if (!part->has_name)
 		return "multipart name missing";
-	failed = digest_start(hash) || digest_add(hash, part->content) || digest_finish(hash, &digest);
+	failed = digest_start(hash) || digest_add(hash, part->content) ||
+		 digest_finish(hash, &digest);
 	if (failed)
 		return canonical_out_of_memory;
 	hex_of(digest.byte, DIGEST_BYTES, hex);
 	size = snprintf(end, sizeof(end), "\t%zu\t%s\n", part->content.size, hex);
 	failed = put_spelled(out, part->name, false) || buffer_append_byte(out, '\t');
 	if (part->has_filename)
-		failed = failed || buffer_append_byte(out, '"') || put_spelled(out, part->filename, false) ||
-			 buffer_append_byte(out, '"');
+		failed = failed || buffer_append_byte(out, '"') ||
+			 put_spelled(out, part->filename, false) || buffer_append_byte(out, '"');
 	failed = failed || buffer_append_byte(out, '\t') || put_spelled(out, part->type, true) ||
 		 buffer_append(out, (struct bytes){(const uint8_t *)end, (size_t)size});
 	return failed ? canonical_out_of_memory : NULL;
 }
 
-static const char *put_parts(const struct delimiter *delimiter, struct bytes text, struct digest_state *hash, struct buffer *out)
+static const char *put_parts(const struct delimiter *delimiter, struct bytes text,
+			     struct digest_state *hash, struct buffer *out)
 {
 	enum delimiter_end end = take_preamble(delimiter, &text);
 	const char *why = NULL;

@@ -16,7 +16,7 @@
 #define INSERTED_MEMBERS_MAX 16
 
 struct member {
-	uint32_t start;	      /* of the name's quote */
+	uint32_t start; /* of the name's quote */
 	uint32_t name_size;
 	uint32_t end;	      /* of its value */
 	uint32_t objects_end; /* how many objects had been noted by then */
@@ -155,7 +155,9 @@ static void sort_members(struct member *members, uint32_t count, const uint8_t *
 	}
 	for (uint32_t i = 1; i < count; i++) {
 		moved = members[i];
-		for (to = i; to && compare_names(member_name(text, &members[to - 1]), member_name(text, &moved)) > 0; to--)
+		for (to = i; to && compare_names(member_name(text, &members[to - 1]),
+						 member_name(text, &moved)) > 0;
+		     to--)
 			members[to] = members[to - 1];
 		members[to] = moved;
 	}
@@ -172,7 +174,8 @@ void order_open(const struct order *order, uint32_t start, struct order_object *
 	};
 }
 
-int order_member(struct order *order, const uint8_t *text, struct order_object *object, uint32_t start, uint32_t name_size)
+int order_member(struct order *order, const uint8_t *text, struct order_object *object,
+		 uint32_t start, uint32_t name_size)
 {
 	const struct member member = {.start = start, .name_size = name_size};
 	uint32_t count = member_count(&order->open);
@@ -181,7 +184,8 @@ int order_member(struct order *order, const uint8_t *text, struct order_object *
 	err = buffer_append(&order->open, (struct bytes){(const uint8_t *)&member, sizeof(member)});
 	if (err || count == object->first_member || object->out_of_order)
 		return err;
-	step = compare_names(member_name(text, &members_of(&order->open)[count - 1]), member_name(text, &member));
+	step = compare_names(member_name(text, &members_of(&order->open)[count - 1]),
+			     member_name(text, &member));
 	object->out_of_order = step > 0;
 	order->duplicate |= step == 0;
 	return 0;
@@ -195,7 +199,8 @@ void order_member_end(struct order *order, uint32_t end)
 	last->objects_end = object_count(order);
 }
 
-static int keep_sorted(struct order *order, const uint8_t *text, const struct order_object *object, uint32_t end)
+static int keep_sorted(struct order *order, const uint8_t *text, const struct order_object *object,
+		       uint32_t end)
 {
 	struct member *members = members_of(&order->open) + object->first_member;
 	uint32_t count = member_count(&order->open) - object->first_member;
@@ -210,14 +215,18 @@ static int keep_sorted(struct order *order, const uint8_t *text, const struct or
 
 	sort_members(members, count, text);
 	for (uint32_t i = 1; i < count && !order->duplicate; i++)
-		order->duplicate = bytes_equal(member_name(text, &members[i - 1]), member_name(text, &members[i]));
-	err = buffer_append(&order->kept, (struct bytes){(const uint8_t *)members, count * sizeof(*members)});
+		order->duplicate = bytes_equal(member_name(text, &members[i - 1]),
+					       member_name(text, &members[i]));
+	err = buffer_append(&order->kept,
+			    (struct bytes){(const uint8_t *)members, count * sizeof(*members)});
 	if (err)
 		return err;
-	return buffer_append(&order->objects, (struct bytes){(const uint8_t *)&noted, sizeof(noted)});
+	return buffer_append(&order->objects,
+			     (struct bytes){(const uint8_t *)&noted, sizeof(noted)});
 }
 
-int order_close(struct order *order, const uint8_t *text, const struct order_object *object, uint32_t end)
+int order_close(struct order *order, const uint8_t *text, const struct order_object *object,
+		uint32_t end)
 {
 	int err = object->out_of_order ? keep_sorted(order, text, object, end) : 0;
 
@@ -260,7 +269,8 @@ static void rewrite_backwards(const struct order *order, struct rewrite *rewrite
 			const struct object *object = &objects[objects_end - 1];
 
 			write_back(rewrite, object->end - 1, end);
-			rewrite->levels[rewrite->depth++] = (struct level){object, object->member_count, start};
+			rewrite->levels[rewrite->depth++] =
+				(struct level){object, object->member_count, start};
 		} else {
 			write_back(rewrite, start, end);
 			if (!rewrite->depth)

@@ -32,11 +32,13 @@ struct order_object {
 
 void order_open(const struct order *order, uint32_t start, struct order_object *ret_object);
 /* A name has been written: its quote is at start, name_size bytes follow it, then a quote. 0 or -ENOMEM. */
-int order_member(struct order *order, const uint8_t *text, struct order_object *object, uint32_t start, uint32_t name_size);
+int order_member(struct order *order, const uint8_t *text, struct order_object *object,
+		 uint32_t start, uint32_t name_size);
 /* The value of the innermost object's last member ends here. */
 void order_member_end(struct order *order, uint32_t end);
 /* The object's closing brace was the byte before end. 0 or -ENOMEM. */
-int order_close(struct order *order, const uint8_t *text, const struct order_object *object, uint32_t end);
+int order_close(struct order *order, const uint8_t *text, const struct order_object *object,
+		uint32_t end);
 /*
  * Everything is closed: puts the text, from base on in out, in order. spare is
  * work space; the two may change memory. 0 or -ENOMEM.

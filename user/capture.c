@@ -4,51 +4,24 @@
  * into the sequencer. What libbpf says is kept, not printed: one line of it may
  * end up in the reason of a failure.
  */
-#include "capture.h"
+#include "capture_private.h"
 #include "../bpf/flow_table.h"
 #include "capture.skel.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DATA_RING_BYTES (64UL * 1024 * 1024)
 #define LIFECYCLE_RING_BYTES (4UL * 1024 * 1024)
 #define MUTED_BYTES (WIRE_MUTED_SLOTS * sizeof(uint64_t))
-#define BATCH_ENTRIES 512
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define REPORT_MAX 256
-
-struct capture {
-	struct capture_bpf *skeleton;
-	enum capture_door door;
-	struct ring_buffer *data;
-	struct ring_buffer *lifecycle;
-	int epoll_fd; /* of both; -1 = none */
-	struct bpf_link *resolve_link; /* only in a pid namespace of its own */
-	size_t data_ring_bytes;
-	const volatile unsigned long *consumed; /* data ring: pages of the kernel's, see kernel/bpf/ringbuf.c */
-	const volatile unsigned long *produced;
-	_Atomic uint64_t *muted;
-	bool own_pid_namespace;
-	uint32_t pid_namespace;
-
-	/* of the drain in progress */
-	struct sequencer *sequencer;
-	unsigned long stop_at; /* position in the data ring */
-	int drained;
-	int error;
-};
 
 /* libbpf's print function takes no context, so this is the one static of the file. The first warning is the telling one. */
 static char first_report[REPORT_MAX];
@@ -160,7 +133,7 @@ static uint32_t inode_of(const char *path)
 }
 
 /* The kernel side knows a process by its number in the initial pid namespace. */
-static int resolve_tgid(const struct capture *capture, uint32_t tgid, uint32_t *ret_tgid)
+int capture_resolve_tgid(const struct capture *capture, uint32_t tgid, uint32_t *ret_tgid)
 {
 	struct capture_bpf__bss *bss = capture->skeleton->bss;
 	int error;
@@ -185,20 +158,20 @@ int capture_add_process(struct capture *capture, uint32_t tgid)
 {
 	struct tree_entry entry = {.ns_tgid = tgid};
 	uint32_t key;
-	int error = resolve_tgid(capture, tgid, &key);
+	int error = capture_resolve_tgid(capture, tgid, &key);
 
 	if (error)
 		return error;
-	return bpf_map_update_elem(bpf_map__fd(capture->skeleton->maps.tree), &key, &entry, BPF_ANY);
+	return bpf_map_update_elem(capture->tree_fd, &key, &entry, BPF_ANY);
 }
 
 int capture_set_canary(struct capture *capture, uint32_t client_tgid, uint32_t server_tgid)
 {
 	uint32_t client, server;
-	int error = resolve_tgid(capture, client_tgid, &client);
+	int error = capture_resolve_tgid(capture, client_tgid, &client);
 
 	if (!error)
-		error = resolve_tgid(capture, server_tgid, &server);
+		error = capture_resolve_tgid(capture, server_tgid, &server);
 	if (error)
 		return error;
 	capture->skeleton->bss->canary_tgids[1] = server;
@@ -374,7 +347,7 @@ static int prepare_processes(struct capture *capture, const struct capture_optio
 	if (capture->own_pid_namespace)
 		error = iterator_link(skeleton->progs.iter_resolve, &capture->resolve_link);
 	if (!error)
-		error = resolve_tgid(capture, (uint32_t)getpid(), &own);
+		error = capture_resolve_tgid(capture, (uint32_t)getpid(), &own);
 	if (error)
 		return error;
 	skeleton->bss->own_tgid = own;
@@ -392,6 +365,17 @@ static int find_listeners(struct capture *capture)
 	error = iterator_run(link);
 	bpf_link__destroy(link);
 	return error;
+}
+
+static void keep_descriptors(struct capture *capture)
+{
+	const struct capture_bpf *skeleton = capture->skeleton;
+
+	capture->object = skeleton->obj;
+	capture->tree_fd = bpf_map__fd(skeleton->maps.tree);
+	capture->flows_fd = bpf_map__fd(skeleton->maps.flows);
+	capture->counters_fd = bpf_map__fd(skeleton->maps.counters);
+	capture->refresh_fd = bpf_program__fd(skeleton->progs.run_refresh);
 }
 
 static int open_door(struct capture *capture, const struct capture_options *options, char *reason)
@@ -417,6 +401,7 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 		say_load_error(capture->door, error, reason);
 		return error;
 	}
+	keep_descriptors(capture);
 	error = prepare_processes(capture, options);
 	if (error == -ESRCH) {
 		say(reason, "there is no process %u", options->pid);
@@ -557,160 +542,4 @@ size_t capture_ring_peak(const struct capture *capture)
 void capture_mute(struct capture *capture, uint64_t flow)
 {
 	atomic_store_explicit(&capture->muted[flow % WIRE_MUTED_SLOTS], flow, memory_order_relaxed);
-}
-
-/* ---- counters ---- */
-
-static uint64_t recursion_misses(const struct capture *capture)
-{
-	struct bpf_program *program;
-	uint64_t misses = 0;
-
-	bpf_object__for_each_program(program, capture->skeleton->obj) {
-		struct bpf_prog_info info = {};
-		uint32_t size = sizeof(info);
-		int fd = bpf_program__fd(program);
-
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
-			misses += info.recursion_misses;
-	}
-	return misses;
-}
-
-int capture_counters(const struct capture *capture, struct counters *ret_counters)
-{
-	int cpus = libbpf_num_possible_cpus(), fd = bpf_map__fd(capture->skeleton->maps.counters), error = 0;
-	struct counters sum = {};
-	uint64_t *values;
-
-	if (cpus < 0)
-		return cpus;
-	values = calloc((size_t)cpus, sizeof(*values));
-	if (!values)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < WIRE_COUNTER_COUNT && !error; i++) {
-		error = bpf_map_lookup_elem(fd, &i, values);
-		for (int cpu = 0; cpu < cpus && !error; cpu++)
-			sum.value[i] += values[cpu];
-	}
-	free(values);
-	if (error)
-		return error;
-	sum.recursion_misses = recursion_misses(capture);
-	*ret_counters = sum;
-	return 0;
-}
-
-/* ---- tables ---- */
-
-/* One batch after the other: unlike key after key it stays whole while entries come and go. */
-struct table_walk {
-	int fd;
-	uint32_t bucket; /* opaque: where the kernel goes on */
-	bool started;
-	bool over;
-};
-
-/* How many entries were read, 0 at the end, or -errno. */
-static int table_next(struct table_walk *walk, void *keys, void *values)
-{
-	uint32_t count = BATCH_ENTRIES;
-	int error;
-
-	if (walk->over)
-		return 0;
-	error = bpf_map_lookup_batch(walk->fd, walk->started ? &walk->bucket : NULL, &walk->bucket, keys, values, &count,
-				     NULL);
-	walk->started = true;
-	if (error && error != -ENOENT)
-		return error;
-	walk->over = error == -ENOENT;
-	return (int)count;
-}
-
-int capture_tree(struct capture *capture, uint32_t *tgids, size_t max)
-{
-	struct table_walk walk = {.fd = bpf_map__fd(capture->skeleton->maps.tree)};
-	struct tree_entry entries[BATCH_ENTRIES];
-	uint32_t keys[BATCH_ENTRIES];
-	size_t found = 0;
-	int count;
-
-	while ((count = table_next(&walk, keys, entries)) > 0) {
-		for (int i = 0; i < count; i++, found++)
-			if (found < max)
-				tgids[found] = capture->own_pid_namespace ? entries[i].ns_tgid : keys[i];
-	}
-	return count < 0 ? count : (int)found;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static int push_still_open(const struct flow *flow, struct sequencer *sequencer)
-{
-	struct wire_event event = {
-		.version = WIRE_EVENT_VERSION,
-		.kind = WIRE_END,
-		.flags = flow->flags | WIRE_STILL_OPEN,
-		.flow = flow->id,
-		.start_ns = now_ns(),
-		.received_bytes = flow->received,
-		.read_bytes = flow->read,
-		.send_base_seq = flow->send_base_seq,
-		.receive_base_seq = flow->receive_base_seq,
-		.netns = flow->tuple.netns,
-		.local_port = flow->tuple.local_port,
-		.remote_port = flow->tuple.remote_port,
-		.lost_records = flow->lost_records,
-	};
-
-	event.when_ns = event.start_ns;
-	event.offset = flow->tail > flow->accounted ? flow->tail : flow->accounted;
-	event.seq = flow->send_base_seq + (uint32_t)event.offset;
-	memcpy(event.local_address, flow->tuple.local_address, WIRE_ADDRESS_BYTES);
-	memcpy(event.remote_address, flow->tuple.remote_address, WIRE_ADDRESS_BYTES);
-	return sequencer_push(sequencer, &event, (struct bytes){});
-}
-
-int capture_flush_flows(struct capture *capture, struct sequencer *sequencer)
-{
-	struct table_walk walk = {.fd = bpf_map__fd(capture->skeleton->maps.flows)};
-	struct flow *table = calloc(BATCH_ENTRIES, sizeof(*table));
-	uint64_t keys[BATCH_ENTRIES];
-	LIBBPF_OPTS(bpf_test_run_opts, run);
-	int error = -ENOMEM, count;
-
-	if (!table)
-		goto out;
-	error = bpf_prog_test_run_opts(bpf_program__fd(capture->skeleton->progs.run_refresh), &run);
-	if (error)
-		goto out;
-	error = capture_drain(capture, sequencer); /* the holes that it found */
-	if (error < 0)
-		goto out;
-	error = 0;
-	while ((count = table_next(&walk, keys, table)) > 0)
-		for (int i = 0; i < count && !error; i++)
-			if (table[i].stage >= FLOW_OPEN)
-				error = push_still_open(&table[i], sequencer);
-	if (count < 0)
-		error = count;
-out:
-	free(table);
-	return error;
-}
-
-bool capture_in_scope(const struct capture *capture, uint32_t tgid)
-{
-	struct tree_entry entry;
-	uint32_t key;
-
-	return resolve_tgid(capture, tgid, &key) == 0 &&
-	       bpf_map_lookup_elem(bpf_map__fd(capture->skeleton->maps.tree), &key, &entry) == 0;
 }

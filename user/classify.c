@@ -69,7 +69,8 @@ void classifier_free(struct classifier *classifier)
  * By the method that the server is asked to act on. Of two overrides that
  * differ nobody knows which one is taken, so neither counts.
  */
-static const struct method_rule *method_rule(const struct call *call, const struct class_fields *fields)
+static const struct method_rule *method_rule(const struct call *call,
+					     const struct class_fields *fields)
 {
 	struct bytes method = call->method;
 
@@ -77,15 +78,15 @@ static const struct method_rule *method_rule(const struct call *call, const stru
 		method = fields->method_override;
 	if (method.size == 0)
 		return &unseen_method;
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+	for (size_t i = 0; i < COUNT_OF(methods); i++)
 		if (word_is(&methods[i].name, method))
 			return &methods[i];
 	return &unknown_method;
 }
 
 /* Protocol > tool name > path. */
-static bool judge_post(struct classifier *classifier, struct call *call, const struct class_fields *fields,
-		       struct class_verdict *ret_verdict)
+static bool judge_post(struct classifier *classifier, struct call *call,
+		       const struct class_fields *fields, struct class_verdict *ret_verdict)
 {
 	struct path_tail tail = classify_paths_tail(call->path);
 
@@ -130,10 +131,11 @@ void classify_call(struct classifier *classifier, struct call *call)
 
 	forget(call);
 	if (!method->plain || !judge_post(classifier, call, &fields, &verdict)) {
-		verdict = (struct class_verdict){.class = method->safe ? CLASS_READ : CLASS_MUTATING,
-						 .source = CLASS_BY_METHOD,
-						 .by = method->by,
-						 .idempotent = method->idempotent};
+		verdict =
+			(struct class_verdict){.class = method->safe ? CLASS_READ : CLASS_MUTATING,
+					       .source = CLASS_BY_METHOD,
+					       .by = method->by,
+					       .idempotent = method->idempotent};
 	}
 	judge_policy(classifier, call, &verdict);
 	call->class = verdict.class;
@@ -150,7 +152,8 @@ bool classify_wants_answer(const struct call *call)
 	return call->mcp_lists_tools;
 }
 
-int classify_answer(struct classifier *classifier, const struct call *call, struct bytes response_body)
+int classify_answer(struct classifier *classifier, const struct call *call,
+		    struct bytes response_body)
 {
 	if (!call->mcp_lists_tools)
 		return 0;

@@ -13,7 +13,7 @@
 
 struct classifier;
 
-struct classifier *classifier_new(void); /* NULL when out of memory */
+struct classifier *classifier_new(void);             /* NULL when out of memory */
 void classifier_free(struct classifier *classifier); /* accepts NULL */
 
 /*
@@ -30,7 +30,8 @@ void classify_call(struct classifier *classifier, struct call *call);
 /* True for a call whose answer classify_answer() wants: a tools/list. */
 bool classify_wants_answer(const struct call *call);
 /* The whole body of that answer, plain, JSON or SSE framed. 0 or -ENOMEM. */
-int classify_answer(struct classifier *classifier, const struct call *call, struct bytes response_body);
+int classify_answer(struct classifier *classifier, const struct call *call,
+		    struct bytes response_body);
 
 /*
  * The text that two attempts are compared by: the canonical JSON text without
@@ -40,7 +41,8 @@ int classify_answer(struct classifier *classifier, const struct call *call, stru
  * 1: the text is in out, which was cleared first; 0: use canonical_text as it
  * is; -ENOMEM. A text that is not canonical JSON gives 0.
  */
-int classify_comparable_text(const struct call *call, struct bytes canonical_text, struct buffer *out);
+int classify_comparable_text(const struct call *call, struct bytes canonical_text,
+			     struct buffer *out);
 /* The same for the prompt-level fingerprint: the budget of output tokens goes too. */
 int classify_prompt_text(const struct call *call, struct bytes canonical_text, struct buffer *out);
 

@@ -19,7 +19,7 @@ static void take_override(struct class_fields *fields, const struct http_field *
 
 	if (field->value.size == 0)
 		return;
-	for (size_t i = 0; i < sizeof(override_names) / sizeof(override_names[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(override_names); i++) {
 		if (!word_is_nocase(&override_names[i], field->name))
 			continue;
 		if (another && !bytes_equal(fields->method_override, field->value))
@@ -99,7 +99,8 @@ bool classify_body_mentions(const struct call *call, struct bytes word)
 	if (body.size <= 2 * MENTION_BYTES)
 		return memmem(body.data, body.size, word.data, word.size) != NULL;
 	return memmem(body.data, MENTION_BYTES, word.data, word.size) != NULL ||
-	       memmem(body.data + body.size - MENTION_BYTES, MENTION_BYTES, word.data, word.size) != NULL;
+	       memmem(body.data + body.size - MENTION_BYTES, MENTION_BYTES, word.data, word.size) !=
+		       NULL;
 }
 
 /* Cuts at whole UTF-8 characters. */

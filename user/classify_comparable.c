@@ -18,8 +18,7 @@
 #define ANTHROPIC BIT(PROTOCOL_ANTHROPIC)
 #define OLLAMA BIT(PROTOCOL_OLLAMA)
 #define LLAMA_CPP BIT(PROTOCOL_LLAMA_CPP)
-#define ANY_LLM                                                                                              \
-	(OPENAI | ANTHROPIC | OLLAMA | LLAMA_CPP | BIT(PROTOCOL_GEMINI) | BIT(PROTOCOL_LLM))
+#define ANY_LLM (OPENAI | ANTHROPIC | OLLAMA | LLAMA_CPP | BIT(PROTOCOL_GEMINI) | BIT(PROTOCOL_LLM))
 
 struct volatile_member {
 	unsigned int protocols;
@@ -57,7 +56,7 @@ static const struct volatile_member volatile_members[] = {
 	{BIT(PROTOCOL_LLM), WORD("inferenceConfig"), WORD("maxTokens"), true},
 };
 
-#define MEMBER_COUNT (sizeof(volatile_members) / sizeof(volatile_members[0]))
+#define MEMBER_COUNT COUNT_OF(volatile_members)
 
 struct cutter {
 	const struct volatile_member *members[MEMBER_COUNT]; /* those that apply */
@@ -89,7 +88,8 @@ static bool is_volatile(const struct cutter *cutter, const struct word *parent, 
 }
 
 /* The table's word for an object that holds volatile members, or NULL. */
-static const struct word *parent_of(const struct cutter *cutter, struct bytes name, struct bytes value)
+static const struct word *parent_of(const struct cutter *cutter, struct bytes name,
+				    struct bytes value)
 {
 	for (size_t i = 0; i < cutter->count; i++) {
 		const struct word *parent = &cutter->members[i]->parent;
@@ -100,7 +100,8 @@ static const struct word *parent_of(const struct cutter *cutter, struct bytes na
 	return NULL;
 }
 
-static bool all_volatile(const struct cutter *cutter, struct bytes object, const struct word *parent)
+static bool all_volatile(const struct cutter *cutter, struct bytes object,
+			 const struct word *parent)
 {
 	struct bytes name, value;
 	struct json_scan scan;
@@ -143,7 +144,8 @@ static void cut_object(struct cutter *cutter, struct bytes object, const struct 
 		const struct word *inner = parent ? NULL : parent_of(cutter, name, value);
 
 		/* An object that is left empty, or was, says as much as if it were not there. */
-		if (is_volatile(cutter, parent, name) || (inner && all_volatile(cutter, value, inner))) {
+		if (is_volatile(cutter, parent, name) ||
+		    (inner && all_volatile(cutter, value, inner))) {
 			remove_run(cutter, end_of_last, value.data + value.size);
 		} else {
 			if (!kept && !first)
@@ -178,9 +180,11 @@ static int cut(const struct call *call, bool prompt, struct bytes text, struct b
 
 	buffer_clear(out);
 	for (size_t i = 0; i < MEMBER_COUNT; i++)
-		if ((volatile_members[i].protocols & protocol) && (prompt || !volatile_members[i].prompt_only))
+		if ((volatile_members[i].protocols & protocol) &&
+		    (prompt || !volatile_members[i].prompt_only))
 			cutter.members[cutter.count++] = &volatile_members[i];
-	if (call->canon != CANONICAL_JSON || cutter.count == 0 || (!batch && !json_scan_is_object(text)))
+	if (call->canon != CANONICAL_JSON || cutter.count == 0 ||
+	    (!batch && !json_scan_is_object(text)))
 		return 0;
 	if (batch)
 		cut_batch(&cutter, text);
@@ -195,7 +199,8 @@ static int cut(const struct call *call, bool prompt, struct bytes text, struct b
 	return cutter.removed && !cutter.broken;
 }
 
-int classify_comparable_text(const struct call *call, struct bytes canonical_text, struct buffer *out)
+int classify_comparable_text(const struct call *call, struct bytes canonical_text,
+			     struct buffer *out)
 {
 	return cut(call, false, canonical_text, out);
 }

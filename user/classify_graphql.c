@@ -21,11 +21,11 @@ struct operations {
 /* One definition in progress. */
 struct lexer {
 	struct bytes rest;
-	size_t depth;	   /* open brackets of any kind */
+	size_t depth;      /* open brackets of any kind */
 	struct bytes kind; /* first word; empty between definitions */
 	struct bytes name; /* the word behind it */
-	bool at_name;	   /* the next token may be the name */
-	bool in_body;	   /* its selection set is open: depth 0 then ends it */
+	bool at_name;      /* the next token may be the name */
+	bool in_body;      /* its selection set is open: depth 0 then ends it */
 };
 
 static bool is_name_start(uint8_t c)
@@ -37,7 +37,8 @@ static size_t name_size(struct bytes text)
 {
 	size_t size = 0;
 
-	while (size < text.size && (is_name_start(text.data[size]) || (text.data[size] >= '0' && text.data[size] <= '9')))
+	while (size < text.size && (is_name_start(text.data[size]) ||
+				    (text.data[size] >= '0' && text.data[size] <= '9')))
 		size++;
 	return size;
 }
@@ -54,7 +55,8 @@ static bool skip_string(struct bytes *rest)
 			if (!block)
 				bytes_take(rest, 2);
 			else
-				bytes_take(rest, bytes_starts_with(*rest, BYTES("\\\"\"\"")) ? 4 : 1);
+				bytes_take(rest,
+					   bytes_starts_with(*rest, BYTES("\\\"\"\"")) ? 4 : 1);
 		} else if (block && bytes_starts_with(*rest, BYTES("\"\"\""))) {
 			bytes_take(rest, 3);
 			return true;
@@ -139,7 +141,8 @@ static void read_document(struct bytes document, struct operations *operations)
 		uint8_t c = lexer.rest.data[0];
 
 		if (c == '#') {
-			while (lexer.rest.size && lexer.rest.data[0] != '\n' && lexer.rest.data[0] != '\r')
+			while (lexer.rest.size && lexer.rest.data[0] != '\n' &&
+			       lexer.rest.data[0] != '\r')
 				bytes_take(&lexer.rest, 1);
 		} else if (c == '"') {
 			lexer.at_name = false;
@@ -150,7 +153,7 @@ static void read_document(struct bytes document, struct operations *operations)
 		} else if (memchr("{}()[]", c, 6)) {
 			take_bracket(&lexer, operations);
 		} else {
-			/* Spaces and commas are nothing; any other mark ends the place for a name. */
+			/* Spaces and commas are nothing; other marks end the place for a name. */
 			if (c > ' ' && c != ',' && c < 0x80)
 				lexer.at_name = false;
 			bytes_take(&lexer.rest, 1);
@@ -160,7 +163,8 @@ static void read_document(struct bytes document, struct operations *operations)
 		operations->broken = true;
 }
 
-static struct class_verdict verdict_of(enum call_class class, enum class_source source, const char *by)
+static struct class_verdict verdict_of(enum call_class class, enum class_source source,
+				       const char *by)
 {
 	return (struct class_verdict){.class = class, .source = source, .by = by};
 }
@@ -178,13 +182,17 @@ static struct class_verdict judge_operations(const struct operations *operations
 {
 	const char *kind = operations->found ? operations->found_kind : NULL;
 
-	if (operations->broken || (!operations->queries && !operations->mutations && !operations->subscriptions))
+	if (operations->broken ||
+	    (!operations->queries && !operations->mutations && !operations->subscriptions))
 		return verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear");
 	if (!kind)
-		kind = operations->mutations ? "mutation" : operations->queries ? "query" : "subscription";
+		kind = operations->mutations ? "mutation"
+		       : operations->queries ? "query"
+					     : "subscription";
 	if (kind[0] == 'm')
 		return mutation("graphql mutation");
-	return verdict_of(CLASS_READ, CLASS_BY_PROTOCOL, kind[0] == 'q' ? "graphql query" : "graphql subscription");
+	return verdict_of(CLASS_READ, CLASS_BY_PROTOCOL,
+			  kind[0] == 'q' ? "graphql query" : "graphql subscription");
 }
 
 /* The members of one request. */
@@ -259,7 +267,8 @@ static struct class_verdict judge_request(struct bytes object, struct buffer *sc
 	bool cut = false;
 
 	operations.wanted.data = name_text;
-	operations.wanted.size = json_scan_text(request.operation_name, name_text, sizeof(name_text), &cut);
+	operations.wanted.size =
+		json_scan_text(request.operation_name, name_text, sizeof(name_text), &cut);
 	if (request.twice || cut)
 		return verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear");
 	if (request.query.size == 0 && request.persisted)
@@ -273,7 +282,8 @@ static struct class_verdict judge_request(struct bytes object, struct buffer *sc
 /* Any mutation makes a batch mutating; else the least certain member speaks for it. */
 static struct class_verdict judge_batch(struct bytes array, struct buffer *scratch)
 {
-	struct class_verdict verdict = verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear");
+	struct class_verdict verdict =
+		verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear");
 	struct bytes name, value;
 	struct json_scan scan;
 	bool first = true;
@@ -281,20 +291,23 @@ static struct class_verdict judge_batch(struct bytes array, struct buffer *scrat
 	json_scan_open(&scan, array);
 	while (json_scan_next(&scan, &name, &value)) {
 		struct class_verdict next = judge_request(value, scratch);
-		bool worse = next.class == CLASS_MUTATING
-				     ? verdict.class != CLASS_MUTATING || next.source > verdict.source
-				     : verdict.class != CLASS_MUTATING && next.source < verdict.source;
+		bool worse =
+			next.class == CLASS_MUTATING
+				? verdict.class != CLASS_MUTATING || next.source > verdict.source
+				: verdict.class != CLASS_MUTATING && next.source < verdict.source;
 
 		if (first || worse)
 			verdict = next;
 		first = false;
 	}
-	return scan.broken ? verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear") : verdict;
+	return scan.broken ? verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear")
+			   : verdict;
 }
 
 static bool is_graphql(struct bytes segment)
 {
-	return bytes_equal_nocase(segment, BYTES("graphql")) || bytes_equal_nocase(segment, BYTES("gql")) ||
+	return bytes_equal_nocase(segment, BYTES("graphql")) ||
+	       bytes_equal_nocase(segment, BYTES("gql")) ||
 	       bytes_equal_nocase(segment, BYTES("graphql.json"));
 }
 
@@ -304,7 +317,8 @@ static bool is_bare_document(const struct call *call)
 	struct bytes type = call->content_type;
 
 	type.size = bytes_find(type, ';');
-	return call->body_held && bytes_equal_nocase(bytes_trim(type), BYTES("application/graphql"));
+	return call->body_held &&
+	       bytes_equal_nocase(bytes_trim(type), BYTES("application/graphql"));
 }
 
 bool classify_graphql(struct call *call, const struct path_tail *tail, struct buffer *scratch,

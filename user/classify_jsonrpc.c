@@ -39,8 +39,10 @@ static const struct rpc_method rpc_methods[] = {
 	MCP_READ("server/discover"),
 	MCP_READ("subscriptions/listen"),
 	MCP_READ("tasks/result"),
-	{WORD("resources/subscribe"), PROTOCOL_MCP, CLASS_MUTATING, true, false, "mcp resources/subscribe"},
-	{WORD("resources/unsubscribe"), PROTOCOL_MCP, CLASS_MUTATING, true, false, "mcp resources/unsubscribe"},
+	{WORD("resources/subscribe"), PROTOCOL_MCP, CLASS_MUTATING, true, false,
+	 "mcp resources/subscribe"},
+	{WORD("resources/unsubscribe"), PROTOCOL_MCP, CLASS_MUTATING, true, false,
+	 "mcp resources/unsubscribe"},
 	{WORD("tasks/get"), PROTOCOL_NONE, CLASS_READ, false, false, "json-rpc tasks/get"},
 	{WORD("tasks/list"), PROTOCOL_NONE, CLASS_READ, false, false, "json-rpc tasks/list"},
 	{WORD("tasks/cancel"), PROTOCOL_NONE, CLASS_MUTATING, true, true, "json-rpc tasks/cancel"},
@@ -83,17 +85,18 @@ struct rpc_message {
 	uint8_t tool_text[CALL_NAME_BYTES];
 	struct bytes method;
 	struct bytes tool; /* params.name */
-	bool is_rpc;	   /* says that it is JSON-RPC 2.0 */
-	bool is_answer;	   /* result or error, and no method */
-	bool unclear;	   /* a member that decides stands there twice, or the text breaks off */
-	bool continues;	   /* params.inputResponses or params.requestState */
+	bool tool_cut;     /* it was longer than tool_text */
+	bool is_rpc;       /* says that it is JSON-RPC 2.0 */
+	bool is_answer;    /* result or error, and no method */
+	bool unclear;      /* a member that decides stands there twice, or the text breaks off */
+	bool continues;    /* params.inputResponses or params.requestState */
 };
 
 struct rpc_context {
 	struct call *call;
 	const struct tool_memory *memory;
-	bool mcp;		      /* header or path say so */
-	bool judged;		      /* verdict is set */
+	bool mcp;                     /* header or path say so */
+	bool judged;                  /* verdict is set */
 	struct class_verdict verdict; /* so far */
 };
 
@@ -107,8 +110,10 @@ static void read_params(struct rpc_message *message, struct bytes params)
 		if (json_scan_says(name, "name")) {
 			message->unclear = message->unclear || message->tool.data;
 			message->tool.data = message->tool_text;
-			message->tool.size = json_scan_text(value, message->tool_text, CALL_NAME_BYTES, NULL);
-		} else if (json_scan_says(name, "inputResponses") || json_scan_says(name, "requestState")) {
+			message->tool.size = json_scan_text(value, message->tool_text,
+							    CALL_NAME_BYTES, &message->tool_cut);
+		} else if (json_scan_says(name, "inputResponses") ||
+			   json_scan_says(name, "requestState")) {
 			message->continues = message->continues || !json_scan_is_null(value);
 		}
 	}
@@ -129,7 +134,8 @@ static void read_message(struct rpc_message *message, struct bytes object)
 		} else if (json_scan_says(name, "method")) {
 			message->unclear = message->unclear || message->method.data;
 			message->method.data = message->method_text;
-			message->method.size = json_scan_text(value, message->method_text, CALL_NAME_BYTES, NULL);
+			message->method.size =
+				json_scan_text(value, message->method_text, CALL_NAME_BYTES, NULL);
 		} else if (json_scan_says(name, "params")) {
 			message->unclear = message->unclear || params.data;
 			params = value;
@@ -138,25 +144,29 @@ static void read_message(struct rpc_message *message, struct bytes object)
 		}
 	}
 	message->is_answer = answer && !message->method.data;
-	message->is_rpc = message->is_rpc && !scan.broken && (message->method.size || message->is_answer);
+	message->is_rpc =
+		message->is_rpc && !scan.broken && (message->method.size || message->is_answer);
 	if (message->is_rpc)
 		read_params(message, params);
 }
 
-static struct class_verdict verdict_of(enum call_class class, enum class_source source, const char *by)
+static struct class_verdict verdict_of(enum call_class class, enum class_source source,
+				       const char *by)
 {
 	return (struct class_verdict){.class = class, .source = source, .by = by};
 }
 
 /* A tool whose server has said something about it. */
-static bool by_annotation(const struct rpc_context *context, struct bytes tool, struct class_verdict *ret_verdict)
+static bool by_annotation(const struct rpc_context *context, struct bytes tool,
+			  struct class_verdict *ret_verdict)
 {
 	struct tool_hints hints;
 
 	if (!tool_memory_find(context->memory, context->call, tool, &hints))
 		return false;
 	if (hints.read_only == TOOL_HINT_TRUE) {
-		*ret_verdict = verdict_of(CLASS_READ, CLASS_BY_PROTOCOL, "mcp annotation readOnlyHint");
+		*ret_verdict =
+			verdict_of(CLASS_READ, CLASS_BY_PROTOCOL, "mcp annotation readOnlyHint");
 		return true;
 	}
 	*ret_verdict = verdict_of(CLASS_MUTATING, CLASS_BY_PROTOCOL, NULL);
@@ -172,18 +182,21 @@ static bool by_annotation(const struct rpc_context *context, struct bytes tool, 
 	return ret_verdict->by != NULL;
 }
 
-static struct class_verdict judge_tool(const struct rpc_context *context, struct bytes tool)
+static struct class_verdict judge_tool(const struct rpc_context *context,
+				       const struct rpc_message *message)
 {
 	struct class_verdict verdict;
 
-	if (by_annotation(context, tool, &verdict) || classify_names_tool(tool, &verdict))
+	if (!message->tool_cut && by_annotation(context, message->tool, &verdict))
+		return verdict;
+	if (classify_names_tool(message->tool, &verdict))
 		return verdict;
 	return verdict_of(CLASS_MUTATING, CLASS_BY_PROTOCOL, "mcp tools/call");
 }
 
 static const struct rpc_method *known_method(struct bytes name)
 {
-	for (size_t i = 0; i < sizeof(rpc_methods) / sizeof(rpc_methods[0]); i++)
+	for (size_t i = 0; i < COUNT_OF(rpc_methods); i++)
 		if (word_is(&rpc_methods[i].name, name))
 			return &rpc_methods[i];
 	return NULL;
@@ -202,7 +215,7 @@ static struct class_verdict judge_unknown(const struct rpc_context *context, str
 {
 	struct class_verdict verdict;
 
-	for (size_t i = 0; context->mcp && i < sizeof(mcp_read_ends) / sizeof(mcp_read_ends[0]); i++)
+	for (size_t i = 0; context->mcp && i < COUNT_OF(mcp_read_ends); i++)
 		if (ends_with(method, bytes_of_string(mcp_read_ends[i].end)))
 			return verdict_of(CLASS_READ, CLASS_BY_PROTOCOL, mcp_read_ends[i].by);
 	if (classify_names_tool(method, &verdict))
@@ -211,7 +224,8 @@ static struct class_verdict judge_unknown(const struct rpc_context *context, str
 }
 
 /* Also notes in the call what the message makes of it. */
-static struct class_verdict judge_message(const struct rpc_context *context, const struct rpc_message *message)
+static struct class_verdict judge_message(const struct rpc_context *context,
+					  const struct rpc_message *message)
 {
 	struct call *call = context->call;
 	const struct rpc_method *known = known_method(message->method);
@@ -230,10 +244,12 @@ static struct class_verdict judge_message(const struct rpc_context *context, con
 		return verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc message unclear");
 	if (message->is_answer)
 		return verdict_of(CLASS_READ, CLASS_BY_PROTOCOL, "json-rpc response");
-	call->mcp_continuation = call->mcp_continuation || message->continues;
-	call->mcp_lists_tools = call->mcp_lists_tools || bytes_equal(message->method, BYTES("tools/list"));
+	call->mcp_continuation = call->mcp_continuation ||
+				 (message->continues && call->protocol == PROTOCOL_MCP);
+	call->mcp_lists_tools =
+		call->mcp_lists_tools || bytes_equal(message->method, BYTES("tools/list"));
 	if (is_tool)
-		return judge_tool(context, message->tool);
+		return judge_tool(context, message);
 	if (bytes_starts_with(message->method, BYTES("notifications/")))
 		return verdict_of(CLASS_READ, CLASS_BY_PROTOCOL, "mcp notification");
 	if (!known)
@@ -246,10 +262,12 @@ static struct class_verdict judge_message(const struct rpc_context *context, con
 
 static struct bytes name_of(const struct rpc_message *message)
 {
-	return bytes_equal(message->method, BYTES("tools/call")) && message->tool.size ? message->tool : message->method;
+	return bytes_equal(message->method, BYTES("tools/call")) && message->tool.size
+		       ? message->tool
+		       : message->method;
 }
 
-/* Does b decide over a? A write over a read, a known one over a guess, a read that is less certain over a sure one. */
+/* Does b decide over a? A write over a read, a sure write over a guess, an unsure read over a sure. */
 static bool decides_over(const struct class_verdict *b, const struct class_verdict *a)
 {
 	if (a->class != b->class)
@@ -280,7 +298,8 @@ static bool judge_element(struct rpc_context *context, struct bytes value)
 	if (message.is_rpc)
 		take_verdict(context, &message, judge_message(context, &message));
 	else if (context->judged)
-		take_verdict(context, &message, verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc batch unclear"));
+		take_verdict(context, &message,
+			     verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc batch unclear"));
 	return context->judged;
 }
 
@@ -305,14 +324,16 @@ static void judge_body(struct rpc_context *context, struct bytes whole)
 /* MCP 2026-07-28 repeats method and tool in headers; they count where the body cannot be seen. */
 static void judge_fields(struct rpc_context *context, const struct class_fields *fields)
 {
-	struct rpc_message message = {.is_rpc = true, .method = fields->mcp_method, .tool = fields->mcp_name};
+	struct rpc_message message = {
+		.is_rpc = true, .method = fields->mcp_method, .tool = fields->mcp_name};
 
 	if (message.method.size)
 		take_verdict(context, &message, judge_message(context, &message));
 }
 
-bool classify_jsonrpc(struct call *call, const struct path_tail *tail, const struct class_fields *fields,
-		      const struct tool_memory *memory, struct class_verdict *ret_verdict)
+bool classify_jsonrpc(struct call *call, const struct path_tail *tail,
+		      const struct class_fields *fields, const struct tool_memory *memory,
+		      struct class_verdict *ret_verdict)
 {
 	struct rpc_context context = {.call = call, .memory = memory};
 	struct bytes whole;
@@ -320,14 +341,16 @@ bool classify_jsonrpc(struct call *call, const struct path_tail *tail, const str
 	context.mcp = fields->mcp || bytes_equal_nocase(tail->last, BYTES("mcp"));
 	if (!call->body_held && call->body_bytes)
 		judge_fields(&context, fields);
-	else if (classify_body_mentions(call, BYTES("\"jsonrpc\"")) && classify_body_json(call, &whole) == BODY_JSON)
+	else if (classify_body_mentions(call, BYTES("\"jsonrpc\"")) &&
+		 classify_body_json(call, &whole) == BODY_JSON)
 		judge_body(&context, whole);
 	if (context.judged)
 		*ret_verdict = context.verdict;
 	return context.judged;
 }
 
-bool classify_a2a_path(struct call *call, const struct path_tail *tail, struct class_verdict *ret_verdict)
+bool classify_a2a_path(struct call *call, const struct path_tail *tail,
+		       struct class_verdict *ret_verdict)
 {
 	struct bytes verb = classify_paths_verb(tail->last);
 	bool task = bytes_equal(tail->second, BYTES("tasks"));

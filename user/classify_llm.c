@@ -22,49 +22,54 @@ struct llm_path {
 	const char *by;
 };
 
-#define EXACT CLASS_BY_PROTOCOL
+#define COSTLY(last, second, third, need, api, by) \
+	{last, second, third, NEED_##need, PROTOCOL_##api, CLASS_BY_PROTOCOL, "llm path " by}
+/* Little money, and no choice in the answer: by path, so that the judge may lower it. */
+#define CHEAP(last, second, third, need, api, by) \
+	{last, second, third, NEED_##need, PROTOCOL_##api, CLASS_BY_PATH, "llm path " by}
 
 static const struct llm_path llm_paths[] = {
-	{WORD("completions"), WORD("chat"), ANY, NEED_NOTHING, PROTOCOL_OPENAI, EXACT, "llm path /chat/completions"},
-	{WORD("completions"), WORD("v1"), ANY, NEED_PROMPT, PROTOCOL_OPENAI, EXACT, "llm path /v1/completions"},
-	{WORD("responses"), WORD("v1"), ANY, NEED_PROMPT, PROTOCOL_OPENAI, EXACT, "llm path /v1/responses"},
-	{WORD("messages"), WORD("v1"), ANY, NEED_PROMPT, PROTOCOL_ANTHROPIC, EXACT, "llm path /v1/messages"},
-	{WORD("generate"), WORD("api"), ANY, NEED_PROMPT, PROTOCOL_OLLAMA, EXACT, "llm path /api/generate"},
-	{WORD("chat"), WORD("api"), ANY, NEED_PROMPT, PROTOCOL_OLLAMA, EXACT, "llm path /api/chat"},
-	{WORD("completion"), ANY, ANY, NEED_PROMPT, PROTOCOL_LLAMA_CPP, EXACT, "llm path /completion"},
-	{WORD("infill"), ANY, ANY, NEED_NOTHING, PROTOCOL_LLAMA_CPP, EXACT, "llm path /infill"},
-	{WORD("generations"), WORD("images"), ANY, NEED_NOTHING, PROTOCOL_OPENAI, EXACT, "llm path /images/generations"},
-	{WORD("edits"), WORD("images"), ANY, NEED_NOTHING, PROTOCOL_OPENAI, EXACT, "llm path /images/edits"},
-	{WORD("variations"), WORD("images"), ANY, NEED_NOTHING, PROTOCOL_OPENAI, EXACT, "llm path /images/variations"},
-	{WORD("speech"), WORD("audio"), ANY, NEED_NOTHING, PROTOCOL_OPENAI, EXACT, "llm path /audio/speech"},
-	{WORD("transcriptions"), WORD("audio"), ANY, NEED_NOTHING, PROTOCOL_OPENAI, EXACT, "llm path /audio/transcriptions"},
-	{WORD("translations"), WORD("audio"), ANY, NEED_NOTHING, PROTOCOL_OPENAI, EXACT, "llm path /audio/translations"},
-	{WORD("invoke"), ANY, WORD("model"), NEED_NOTHING, PROTOCOL_LLM, EXACT, "llm path /model/ID/invoke"},
-	{WORD("invoke-with-response-stream"), ANY, WORD("model"), NEED_NOTHING, PROTOCOL_LLM, EXACT, "llm path /model/ID/invoke"},
-	{WORD("converse"), ANY, WORD("model"), NEED_NOTHING, PROTOCOL_LLM, EXACT, "llm path /model/ID/converse"},
-	{WORD("converse-stream"), ANY, WORD("model"), NEED_NOTHING, PROTOCOL_LLM, EXACT, "llm path /model/ID/converse"},
-	/* Cheap and without a choice in the answer: by path, so that the judge may lower it. */
-	{WORD("embed"), WORD("api"), ANY, NEED_NOTHING, PROTOCOL_OLLAMA, CLASS_BY_PATH, "llm path embed"},
-	{WORD("embeddings"), WORD("api"), ANY, NEED_NOTHING, PROTOCOL_OLLAMA, CLASS_BY_PATH, "llm path embeddings"},
-	{WORD("embeddings"), ANY, ANY, NEED_NOTHING, PROTOCOL_OPENAI, CLASS_BY_PATH, "llm path embeddings"},
-	{WORD("embedding"), ANY, ANY, NEED_NOTHING, PROTOCOL_LLAMA_CPP, CLASS_BY_PATH, "llm path embedding"},
-	{WORD("embed"), ANY, ANY, NEED_NOTHING, PROTOCOL_LLM, CLASS_BY_PATH, "llm path embed"},
-	{WORD("completions"), ANY, ANY, NEED_MODEL, PROTOCOL_OPENAI, EXACT, "llm path completions with a model"},
-	{WORD("responses"), ANY, ANY, NEED_MODEL, PROTOCOL_OPENAI, EXACT, "llm path responses with a model"},
-	{WORD("messages"), ANY, ANY, NEED_MODEL, PROTOCOL_ANTHROPIC, EXACT, "llm path messages with a model"},
-	{WORD("chat"), ANY, ANY, NEED_MODEL, PROTOCOL_LLM, EXACT, "llm path chat with a model"},
-	{WORD("generate"), ANY, ANY, NEED_MODEL, PROTOCOL_LLM, EXACT, "llm path generate with a model"},
-	{WORD("interactions"), ANY, ANY, NEED_MODEL, PROTOCOL_GEMINI, EXACT, "llm path interactions with a model"},
+	COSTLY(WORD("completions"), WORD("chat"), ANY, NOTHING, OPENAI, "/chat/completions"),
+	COSTLY(WORD("completions"), WORD("v1"), ANY, PROMPT, OPENAI, "/v1/completions"),
+	COSTLY(WORD("responses"), WORD("v1"), ANY, PROMPT, OPENAI, "/v1/responses"),
+	COSTLY(WORD("messages"), WORD("v1"), ANY, PROMPT, ANTHROPIC, "/v1/messages"),
+	COSTLY(WORD("generate"), WORD("api"), ANY, PROMPT, OLLAMA, "/api/generate"),
+	COSTLY(WORD("chat"), WORD("api"), ANY, PROMPT, OLLAMA, "/api/chat"),
+	COSTLY(WORD("completion"), ANY, ANY, PROMPT, LLAMA_CPP, "/completion"),
+	COSTLY(WORD("infill"), ANY, ANY, NOTHING, LLAMA_CPP, "/infill"),
+	COSTLY(WORD("generations"), WORD("images"), ANY, NOTHING, OPENAI, "/images/generations"),
+	COSTLY(WORD("edits"), WORD("images"), ANY, NOTHING, OPENAI, "/images/edits"),
+	COSTLY(WORD("variations"), WORD("images"), ANY, NOTHING, OPENAI, "/images/variations"),
+	COSTLY(WORD("speech"), WORD("audio"), ANY, NOTHING, OPENAI, "/audio/speech"),
+	COSTLY(WORD("transcriptions"), WORD("audio"), ANY, NOTHING, OPENAI,
+	       "/audio/transcriptions"),
+	COSTLY(WORD("translations"), WORD("audio"), ANY, NOTHING, OPENAI, "/audio/translations"),
+	COSTLY(WORD("invoke"), ANY, WORD("model"), NOTHING, LLM, "/model/ID/invoke"),
+	COSTLY(WORD("invoke-with-response-stream"), ANY, WORD("model"), NOTHING, LLM,
+	       "/model/ID/invoke"),
+	COSTLY(WORD("converse"), ANY, WORD("model"), NOTHING, LLM, "/model/ID/converse"),
+	COSTLY(WORD("converse-stream"), ANY, WORD("model"), NOTHING, LLM, "/model/ID/converse"),
+	CHEAP(WORD("embed"), WORD("api"), ANY, NOTHING, OLLAMA, "embed"),
+	CHEAP(WORD("embeddings"), WORD("api"), ANY, NOTHING, OLLAMA, "embeddings"),
+	CHEAP(WORD("embeddings"), ANY, ANY, NOTHING, OPENAI, "embeddings"),
+	CHEAP(WORD("embedding"), ANY, ANY, NOTHING, LLAMA_CPP, "embedding"),
+	CHEAP(WORD("embed"), ANY, ANY, NOTHING, LLM, "embed"),
+	COSTLY(WORD("completions"), ANY, ANY, MODEL, OPENAI, "completions with a model"),
+	COSTLY(WORD("responses"), ANY, ANY, MODEL, OPENAI, "responses with a model"),
+	COSTLY(WORD("messages"), ANY, ANY, MODEL, ANTHROPIC, "messages with a model"),
+	COSTLY(WORD("chat"), ANY, ANY, MODEL, LLM, "chat with a model"),
+	COSTLY(WORD("generate"), ANY, ANY, MODEL, LLM, "generate with a model"),
+	COSTLY(WORD("interactions"), ANY, ANY, MODEL, GEMINI, "interactions with a model"),
 };
 
 /* Custom methods of Gemini and Vertex: /v1beta/models/NAME:generateContent. */
 static const struct llm_path llm_verbs[] = {
-	{WORD("generateContent"), ANY, ANY, NEED_NOTHING, PROTOCOL_GEMINI, EXACT, "llm path :generateContent"},
-	{WORD("streamGenerateContent"), ANY, ANY, NEED_NOTHING, PROTOCOL_GEMINI, EXACT, "llm path :streamGenerateContent"},
-	{WORD("rawPredict"), ANY, ANY, NEED_NOTHING, PROTOCOL_LLM, EXACT, "llm path :rawPredict"},
-	{WORD("streamRawPredict"), ANY, ANY, NEED_NOTHING, PROTOCOL_LLM, EXACT, "llm path :streamRawPredict"},
-	{WORD("embedContent"), ANY, ANY, NEED_NOTHING, PROTOCOL_GEMINI, CLASS_BY_PATH, "llm path :embedContent"},
-	{WORD("batchEmbedContents"), ANY, ANY, NEED_NOTHING, PROTOCOL_GEMINI, CLASS_BY_PATH, "llm path :batchEmbedContents"},
+	COSTLY(WORD("generateContent"), ANY, ANY, NOTHING, GEMINI, ":generateContent"),
+	COSTLY(WORD("streamGenerateContent"), ANY, ANY, NOTHING, GEMINI, ":streamGenerateContent"),
+	COSTLY(WORD("rawPredict"), ANY, ANY, NOTHING, LLM, ":rawPredict"),
+	COSTLY(WORD("streamRawPredict"), ANY, ANY, NOTHING, LLM, ":streamRawPredict"),
+	CHEAP(WORD("embedContent"), ANY, ANY, NOTHING, GEMINI, ":embedContent"),
+	CHEAP(WORD("batchEmbedContents"), ANY, ANY, NOTHING, GEMINI, ":batchEmbedContents"),
 };
 
 /* What the body tells. */
@@ -88,7 +93,7 @@ static struct llm_body look(const struct call *call)
 	while (json_scan_next(&scan, &name, &value)) {
 		if (json_scan_says(name, "model") && json_scan_is_string(value))
 			body.model = value;
-		for (size_t i = 0; i < sizeof(prompts) / sizeof(prompts[0]); i++)
+		for (size_t i = 0; i < COUNT_OF(prompts); i++)
 			body.prompt = body.prompt || json_scan_says(name, prompts[i]);
 	}
 	return scan.broken ? (struct llm_body){.view = BODY_OTHER} : body;
@@ -101,7 +106,10 @@ static bool need_is_met(enum need need, const struct llm_body *body)
 	return need == NEED_PROMPT && (body->prompt || body->view == BODY_NOT_SEEN);
 }
 
-/* The model where the body does not say it: models/NAME:verb, model/NAME/invoke, deployments/NAME/chat/completions. */
+/*
+ * The model where the body does not say it: models/NAME:verb, model/NAME/invoke,
+ * deployments/NAME/chat/completions.
+ */
 static struct bytes model_in_path(const struct call *call, const struct path_tail *tail)
 {
 	static const char deployments[] = "/deployments/";
@@ -115,7 +123,9 @@ static struct bytes model_in_path(const struct call *call, const struct path_tai
 	}
 	if (word_is(&bedrock, tail->third))
 		return tail->second;
-	at = call->path.size ? memmem(call->path.data, call->path.size, deployments, sizeof(deployments) - 1) : NULL;
+	at = call->path.size ? memmem(call->path.data, call->path.size, deployments,
+				      sizeof(deployments) - 1)
+			     : NULL;
 	if (!at)
 		return (struct bytes){0};
 	at += sizeof(deployments) - 1;
@@ -130,17 +140,18 @@ static bool path_fits(const struct llm_path *path, const struct path_tail *tail)
 	       word_is(&path->third, tail->third);
 }
 
-bool classify_llm(struct call *call, const struct path_tail *tail, struct class_verdict *ret_verdict)
+bool classify_llm(struct call *call, const struct path_tail *tail,
+		  struct class_verdict *ret_verdict)
 {
 	struct bytes verb = classify_paths_verb(tail->last);
 	const struct llm_path *found = NULL;
 	struct llm_body body = {0};
 	bool looked = false;
 
-	for (size_t i = 0; verb.size && !found && i < sizeof(llm_verbs) / sizeof(llm_verbs[0]); i++)
+	for (size_t i = 0; verb.size && !found && i < COUNT_OF(llm_verbs); i++)
 		if (word_is(&llm_verbs[i].last, verb))
 			found = &llm_verbs[i];
-	for (size_t i = 0; !found && i < sizeof(llm_paths) / sizeof(llm_paths[0]); i++) {
+	for (size_t i = 0; !found && i < COUNT_OF(llm_paths); i++) {
 		if (!path_fits(&llm_paths[i], tail))
 			continue;
 		if (!looked)
@@ -156,6 +167,7 @@ bool classify_llm(struct call *call, const struct path_tail *tail, struct class_
 		classify_body_model_json(call, body.model);
 	else
 		classify_body_model(call, model_in_path(call, tail));
-	*ret_verdict = (struct class_verdict){.class = CLASS_LLM, .source = found->source, .by = found->by};
+	*ret_verdict = (struct class_verdict){
+		.class = CLASS_LLM, .source = found->source, .by = found->by};
 	return true;
 }

@@ -20,14 +20,16 @@ static const struct verb read_verbs[] = {
 };
 
 static const struct verb write_verbs[] = {
-	VERB("create"),	 VERB("charge"),   VERB("refund"),   VERB("send"),     VERB("delete"),	VERB("update"),
-	VERB("add"),	 VERB("append"),   VERB("approve"),  VERB("archive"),  VERB("assign"),	VERB("book"),
-	VERB("buy"),	 VERB("cancel"),   VERB("capture"),  VERB("checkout"), VERB("deploy"),	VERB("deposit"),
-	VERB("destroy"), VERB("drop"),	   VERB("edit"),     VERB("insert"),   VERB("invite"),	VERB("merge"),
-	VERB("modify"),	 VERB("move"),	   VERB("patch"),    VERB("pay"),      VERB("post"),	VERB("publish"),
-	VERB("purchase"), VERB("put"),	   VERB("register"), VERB("reject"),   VERB("remove"),	VERB("rename"),
-	VERB("replace"), VERB("reply"),	   VERB("reset"),    VERB("restore"),  VERB("schedule"), VERB("set"),
-	VERB("submit"),	 VERB("transfer"), VERB("upload"),   VERB("upsert"),   VERB("withdraw"), VERB("write"),
+	VERB("create"),   VERB("charge"),   VERB("refund"),   VERB("send"),     VERB("delete"),
+	VERB("update"),   VERB("add"),      VERB("append"),   VERB("approve"),  VERB("archive"),
+	VERB("assign"),   VERB("book"),     VERB("buy"),      VERB("cancel"),   VERB("capture"),
+	VERB("checkout"), VERB("deploy"),   VERB("deposit"),  VERB("destroy"),  VERB("drop"),
+	VERB("edit"),     VERB("insert"),   VERB("invite"),   VERB("merge"),    VERB("modify"),
+	VERB("move"),     VERB("patch"),    VERB("pay"),      VERB("post"),     VERB("publish"),
+	VERB("purchase"), VERB("put"),      VERB("register"), VERB("reject"),   VERB("remove"),
+	VERB("rename"),   VERB("replace"),  VERB("reply"),    VERB("reset"),    VERB("restore"),
+	VERB("schedule"), VERB("set"),      VERB("submit"),   VERB("transfer"), VERB("upload"),
+	VERB("upsert"),   VERB("withdraw"), VERB("write"),
 };
 
 static bool is_upper(uint8_t c)
@@ -53,7 +55,8 @@ static struct bytes own_part(struct bytes name)
 	for (size_t i = 0; i < name.size; i++) {
 		uint8_t c = name.data[i];
 
-		if (c == '.' || c == '/' || c == ':' || (c == '_' && i > 0 && name.data[i - 1] == '_'))
+		if (c == '.' || c == '/' || c == ':' ||
+		    (c == '_' && i > 0 && name.data[i - 1] == '_'))
 			start = i + 1;
 	}
 	bytes_take(&name, start);
@@ -99,16 +102,19 @@ bool classify_names_tool(struct bytes name, struct class_verdict *ret_verdict)
 	struct bytes part = own_part(name), word = first_word(part);
 	const struct verb *verb;
 
-	verb = verb_of(write_verbs, sizeof(write_verbs) / sizeof(write_verbs[0]), word);
+	verb = verb_of(write_verbs, COUNT_OF(write_verbs), word);
 	if (verb) {
-		*ret_verdict = (struct class_verdict){
-			.class = CLASS_MUTATING, .source = CLASS_BY_TOOL_NAME, .by = verb->by, .known_write = true};
+		*ret_verdict = (struct class_verdict){.class = CLASS_MUTATING,
+						      .source = CLASS_BY_TOOL_NAME,
+						      .by = verb->by,
+						      .known_write = true};
 		return true;
 	}
-	verb = verb_of(read_verbs, sizeof(read_verbs) / sizeof(read_verbs[0]), word);
+	verb = verb_of(read_verbs, COUNT_OF(read_verbs), word);
 	if (!verb || does_more(part))
 		return false;
-	*ret_verdict = (struct class_verdict){.class = CLASS_READ, .source = CLASS_BY_TOOL_NAME, .by = verb->by};
+	*ret_verdict = (struct class_verdict){
+		.class = CLASS_READ, .source = CLASS_BY_TOOL_NAME, .by = verb->by};
 	return true;
 }
 
@@ -127,8 +133,9 @@ bool classify_names_segment(struct bytes segment, struct class_verdict *ret_verd
 
 	if (!classify_names_tool(segment, &verdict))
 		return false;
-	if (verdict.class == CLASS_READ && (has_digit(segment) || verb_of(read_verbs, sizeof(read_verbs) / sizeof(read_verbs[0]), segment) ||
-					    bytes_find(segment, ':') < segment.size))
+	if (verdict.class == CLASS_READ &&
+	    (has_digit(segment) || verb_of(read_verbs, COUNT_OF(read_verbs), segment) ||
+	     bytes_find(segment, ':') < segment.size))
 		return false;
 	*ret_verdict = verdict;
 	return true;

@@ -18,15 +18,15 @@ struct segment_rule {
 
 /* As the last segment, or the one before the last (/search/users). */
 static const struct segment_rule read_segments[] = {
-	READS("search"),     READS("_search"),	   READS("_msearch"),	 READS("query"),
-	READS("list"),	     READS("count"),	   READS("_count"),	 READS("count_tokens"),
-	READS("tokenize"),   READS("detokenize"),  READS("apply-template"), READS("rerank"),
-	READS("reranking"),  READS("score"),	   READS("classify"),	 READS("moderations"),
-	READS("similarity"), READS("validate"),	   READS("verify"),	 READS("preview"),
-	READS("estimate"),   READS("quote"),	   READS("lookup"),	 READS("batch-get"),
-	READS("batchGet"),   READS("explain"),	   READS("status"),	 READS("poll"),
-	READS("health"),     READS("introspect"),  READS("userinfo"),	 READS("get"),
-	READS("read"),	     READS("fetch"),
+	READS("search"),     READS("_search"),    READS("_msearch"),       READS("query"),
+	READS("list"),       READS("count"),      READS("_count"),         READS("count_tokens"),
+	READS("tokenize"),   READS("detokenize"), READS("apply-template"), READS("rerank"),
+	READS("reranking"),  READS("score"),      READS("classify"),       READS("moderations"),
+	READS("similarity"), READS("validate"),   READS("verify"),         READS("preview"),
+	READS("estimate"),   READS("quote"),      READS("lookup"),         READS("batch-get"),
+	READS("batchGet"),   READS("explain"),    READS("status"),         READS("poll"),
+	READS("health"),     READS("introspect"), READS("userinfo"),       READS("get"),
+	READS("read"),       READS("fetch"),
 };
 
 struct path_rule {
@@ -61,7 +61,8 @@ static const struct segment_rule read_verbs[] = {
 };
 
 /* The word itself, or the word and more: countTokens, testIamPermissions. */
-static const struct segment_rule read_verb_starts[] = {VERB("count"), VERB("compute"), VERB("test")};
+static const struct segment_rule read_verb_starts[] = {VERB("count"), VERB("compute"),
+						       VERB("test")};
 
 static struct bytes take_last_segment(struct bytes *path)
 {
@@ -104,7 +105,8 @@ bool classify_paths_hump(struct bytes name, const struct word *word)
 {
 	if (name.size < word->size || !word_is(word, (struct bytes){name.data, word->size}))
 		return false;
-	return name.size == word->size || (name.data[word->size] >= 'A' && name.data[word->size] <= 'Z');
+	return name.size == word->size ||
+	       (name.data[word->size] >= 'A' && name.data[word->size] <= 'Z');
 }
 
 static bool matches(struct bytes segment, const struct word *pattern)
@@ -125,10 +127,10 @@ static const char *read_verb(struct bytes segment)
 
 	if (verb.size == 0)
 		return NULL;
-	for (size_t i = 0; i < sizeof(read_verbs) / sizeof(read_verbs[0]); i++)
+	for (size_t i = 0; i < COUNT_OF(read_verbs); i++)
 		if (word_is(&read_verbs[i].word, verb))
 			return read_verbs[i].by;
-	for (size_t i = 0; i < sizeof(read_verb_starts) / sizeof(read_verb_starts[0]); i++)
+	for (size_t i = 0; i < COUNT_OF(read_verb_starts); i++)
 		if (classify_paths_hump(verb, &read_verb_starts[i].word))
 			return read_verb_starts[i].by;
 	return NULL;
@@ -136,7 +138,7 @@ static const char *read_verb(struct bytes segment)
 
 static const char *read_segment(struct bytes segment)
 {
-	for (size_t i = 0; segment.size && i < sizeof(read_segments) / sizeof(read_segments[0]); i++)
+	for (size_t i = 0; segment.size && i < COUNT_OF(read_segments); i++)
 		if (word_is_nocase(&read_segments[i].word, segment))
 			return read_segments[i].by;
 	return NULL;
@@ -146,7 +148,7 @@ bool classify_paths_rule(const struct path_tail *tail, struct class_verdict *ret
 {
 	struct class_verdict verdict = {.class = CLASS_READ, .source = CLASS_BY_PATH};
 
-	for (size_t i = 0; i < sizeof(path_rules) / sizeof(path_rules[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(path_rules); i++) {
 		const struct path_rule *rule = &path_rules[i];
 
 		if (matches(tail->last, &rule->last) && matches(tail->second, &rule->second) &&

@@ -32,19 +32,22 @@ struct word {
 	size_t size;
 };
 
+#define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
 #define WORD(literal) {literal, sizeof(literal) - 1}
 #define ANY {NULL, 0}
 
 static inline bool word_is(const struct word *word, struct bytes text)
 {
-	return !word->text || (word->size == text.size && memcmp(word->text, text.data, text.size) == 0);
+	return !word->text ||
+	       (word->size == text.size && memcmp(word->text, text.data, text.size) == 0);
 }
 
-/* ASCII letters without case. No word of a table is empty; the first letter turns most of them away. */
+/* ASCII letters without case. No word of a table is empty; the first letter turns most away. */
 static inline bool word_is_nocase(const struct word *word, struct bytes text)
 {
-	return !word->text || (word->size == text.size && ((word->text[0] ^ text.data[0]) & 0xdf) == 0 &&
-			       bytes_equal_nocase(text, (struct bytes){(const uint8_t *)word->text, word->size}));
+	return !word->text ||
+	       (word->size == text.size && ((word->text[0] ^ text.data[0]) & 0xdf) == 0 &&
+		bytes_equal_nocase(text, (struct bytes){(const uint8_t *)word->text, word->size}));
 }
 
 /* ---- classify_body.c: the request as the rules see it ---- */
@@ -90,18 +93,22 @@ bool classify_names_segment(struct bytes segment, struct class_verdict *ret_verd
 struct path_tail classify_paths_tail(struct bytes path);
 /* A segment's ":verb", without the colon; empty where there is none. */
 struct bytes classify_paths_verb(struct bytes segment);
-/* Is name the word, or the word and a capital after it ("test" in testIamPermissions)? Case counts. */
+/* Is name the word, or the word and a capital after it (testIamPermissions)? Case counts. */
 bool classify_paths_hump(struct bytes name, const struct word *word);
 bool classify_paths_rule(const struct path_tail *tail, struct class_verdict *ret_verdict);
 
 /* ---- protocols ---- */
 
-bool classify_llm(struct call *call, const struct path_tail *tail, struct class_verdict *ret_verdict);
-bool classify_aws(struct call *call, const struct class_fields *fields, struct class_verdict *ret_verdict);
+bool classify_llm(struct call *call, const struct path_tail *tail,
+		  struct class_verdict *ret_verdict);
+bool classify_aws(struct call *call, const struct class_fields *fields,
+		  struct class_verdict *ret_verdict);
 /* MCP, A2A over either binding, and any other JSON-RPC. */
-bool classify_jsonrpc(struct call *call, const struct path_tail *tail, const struct class_fields *fields,
-		      const struct tool_memory *memory, struct class_verdict *ret_verdict);
-bool classify_a2a_path(struct call *call, const struct path_tail *tail, struct class_verdict *ret_verdict);
+bool classify_jsonrpc(struct call *call, const struct path_tail *tail,
+		      const struct class_fields *fields, const struct tool_memory *memory,
+		      struct class_verdict *ret_verdict);
+bool classify_a2a_path(struct call *call, const struct path_tail *tail,
+		       struct class_verdict *ret_verdict);
 /* scratch is used and left with some memory. */
 bool classify_graphql(struct call *call, const struct path_tail *tail, struct buffer *scratch,
 		      struct class_verdict *ret_verdict);

@@ -14,6 +14,7 @@
 
 int cmd_run(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
 

@@ -93,7 +93,8 @@ int digest_of(struct bytes bytes, struct digest *ret_digest)
 	unsigned int size = 0;
 	const void *data = bytes.size ? (const void *)bytes.data : "";
 
-	if (!algorithm || EVP_Digest(data, bytes.size, result, &size, algorithm, NULL) != 1 || size != DIGEST_BYTES)
+	if (!algorithm || EVP_Digest(data, bytes.size, result, &size, algorithm, NULL) != 1 ||
+	    size != DIGEST_BYTES)
 		return -ENOMEM;
 	memcpy(ret_digest->byte, result, DIGEST_BYTES);
 	return 0;

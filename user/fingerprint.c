@@ -93,12 +93,14 @@ static bool is_loopback_v6(struct bytes host)
 	text[host.size] = '\0';
 	if (inet_pton(AF_INET6, text, address) != 1)
 		return false;
-	return memcmp(address, one, 16) == 0 || (memcmp(address, mapped, 12) == 0 && address[12] == 127);
+	return memcmp(address, one, 16) == 0 ||
+	       (memcmp(address, mapped, 12) == 0 && address[12] == 127);
 }
 
 static bool ends_with(struct bytes whole, struct bytes end)
 {
-	return whole.size >= end.size && bytes_equal((struct bytes){whole.data + whole.size - end.size, end.size}, end);
+	return whole.size >= end.size &&
+	       bytes_equal((struct bytes){whole.data + whole.size - end.size, end.size}, end);
 }
 
 /* host is in lower case and may have a port. */
@@ -111,7 +113,8 @@ static bool is_loopback(struct bytes host)
 	host.size = bytes_find(host, ':');
 	if (host.size && host.data[host.size - 1] == '.')
 		host.size--;
-	return bytes_equal(host, BYTES("localhost")) || ends_with(host, BYTES(".localhost")) || is_loopback_v4(host);
+	return bytes_equal(host, BYTES("localhost")) || ends_with(host, BYTES(".localhost")) ||
+	       is_loopback_v4(host);
 }
 
 static int add_host(struct digest_state *hash, struct bytes host)
@@ -121,7 +124,8 @@ static int add_host(struct digest_state *hash, struct bytes host)
 	if (host.size > sizeof(lower))
 		return digest_add_field(hash, host);
 	for (size_t i = 0; i < host.size; i++)
-		lower[i] = host.data[i] >= 'A' && host.data[i] <= 'Z' ? host.data[i] | 0x20 : host.data[i];
+		lower[i] = host.data[i] >= 'A' && host.data[i] <= 'Z' ? host.data[i] | 0x20
+								      : host.data[i];
 	host.data = lower;
 	return digest_add_field(hash, is_loopback(host) ? BYTES("loopback") : host);
 }
@@ -153,7 +157,9 @@ static int add_query(struct fingerprinter *fingerprinter, const struct call *cal
 	buffer_clear(&fingerprinter->query);
 	why = canonical_query(call->query, &fingerprinter->query);
 	if (why)
-		return why == canonical_out_of_memory ? -ENOMEM : digest_add_field(fingerprinter->hash, call->query);
+		return why == canonical_out_of_memory
+			       ? -ENOMEM
+			       : digest_add_field(fingerprinter->hash, call->query);
 	return digest_add_field(fingerprinter->hash, buffer_bytes(&fingerprinter->query));
 }
 
@@ -161,14 +167,16 @@ static int add_query(struct fingerprinter *fingerprinter, const struct call *cal
  * JSON enters as the text that is compared, without the key's member, as if
  * that had never been there; everything else by the hash that is known.
  */
-static int add_body(struct digest_state *hash, const struct call *call, struct bytes text, struct bytes key_member)
+static int add_body(struct digest_state *hash, const struct call *call, struct bytes text,
+		    struct bytes key_member)
 {
 	struct bytes before = text, after = {0};
 	int err;
 
 	if (call->canon != CANONICAL_JSON || !text.size) {
 		err = digest_add_field(hash, BYTES("hash"));
-		return err ? err : digest_add_field(hash, (struct bytes){call->sha.byte, DIGEST_BYTES});
+		return err ? err
+			   : digest_add_field(hash, (struct bytes){call->sha.byte, DIGEST_BYTES});
 	}
 	if (key_member.size) {
 		after = text;
@@ -202,7 +210,8 @@ static int add_tenant_headers(struct digest_state *hash, const struct http_head 
 	return err;
 }
 
-static int make_fingerprint(struct fingerprinter *fingerprinter, struct call *call, struct bytes text, struct bytes key_member)
+static int make_fingerprint(struct fingerprinter *fingerprinter, struct call *call,
+			    struct bytes text, struct bytes key_member)
 {
 	int err = add_target(fingerprinter->hash, call, BYTES("exact"));
 
@@ -255,7 +264,8 @@ static int make_retry_hint(struct buffer *text, struct call *call)
 	return json_writer_error(&writer);
 }
 
-int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call, struct bytes canonical_text)
+int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
+		     struct bytes canonical_text)
 {
 	struct bytes key_member = {0};
 	int err;
@@ -284,8 +294,8 @@ static int add_endpoint(struct digest_state *hash, const struct endpoint *endpoi
 	return err ? err : digest_add_number(hash, endpoint->port);
 }
 
-int call_id(struct fingerprinter *fingerprinter, const uint8_t boot_id[16], const struct call *call, uint32_t seq,
-	    uint8_t ret_id[CALL_ID_BYTES])
+int call_id(struct fingerprinter *fingerprinter, const uint8_t boot_id[16], const struct call *call,
+	    uint32_t seq, uint8_t ret_id[CALL_ID_BYTES])
 {
 	struct digest_state *hash = fingerprinter->hash;
 	struct digest digest;

@@ -131,12 +131,8 @@ static int begin_field(struct head_reader *reader)
 /* A field that does not fit goes whole: half a key would be another key. */
 static void drop_cut_field(struct head_reader *reader)
 {
-	struct http_field *field = field_in_progress(reader);
-
-	if (!field || !reader->head.cut)
-		return;
-	reader->text.size -= field->name.size + field->value.size;
-	reader->keeping = false;
+	if (reader->head.cut)
+		reader->keeping = false;
 }
 
 static int keep_value(struct head_reader *reader, struct bytes text)
@@ -514,7 +510,6 @@ void head_reader_begin(struct head_reader *reader)
 	buffer_clear(&reader->text);
 	reader->head = (struct http_head){.side = reader->side};
 	reader->reason = NULL;
-	reader->in_field = reader->keeping = false;
 	reader->last_byte = 0;
 	reader->place = reader->side == HTTP_REQUEST ? IN_METHOD : IN_LLHTTP;
 	llhttp_reset(&reader->parser);

@@ -162,9 +162,12 @@ int idempotency_key(struct call *call, struct buffer *text)
 		call->idem_state = IDEM_UNKNOWN;
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]) && !err && call->idem_state == IDEM_ABSENT; i++)
+	for (size_t i = 0;
+	     i < sizeof(headers) / sizeof(headers[0]) && !err && call->idem_state == IDEM_ABSENT;
+	     i++)
 		err = read_header(call, headers[i], text);
-	if (err || (call->idem_state == IDEM_ABSENT && (call->head->cut || call->head->fields_dropped)))
+	if (err ||
+	    (call->idem_state == IDEM_ABSENT && (call->head->cut || call->head->fields_dropped)))
 		call->idem_state = IDEM_UNKNOWN;
 	return err;
 }
@@ -218,7 +221,8 @@ static struct candidate find_candidate(struct bytes json)
 /* With the comma behind it, or else the one before it. */
 static struct bytes with_comma(struct bytes json, const struct candidate *candidate)
 {
-	const uint8_t *start = candidate->name.data, *end = candidate->value.data + candidate->value.size;
+	const uint8_t *start = candidate->name.data,
+		      *end = candidate->value.data + candidate->value.size;
 
 	if (end < json.data + json.size && *end == ',')
 		end++;
@@ -227,13 +231,15 @@ static struct bytes with_comma(struct bytes json, const struct candidate *candid
 	return (struct bytes){start, (size_t)(end - start)};
 }
 
-int idempotency_body_key(struct call *call, struct bytes json, struct buffer *text, struct bytes *ret_member)
+int idempotency_body_key(struct call *call, struct bytes json, struct buffer *text,
+			 struct bytes *ret_member)
 {
 	struct candidate candidate;
 	int err;
 
 	*ret_member = (struct bytes){0};
-	if (call->idem_state != IDEM_ABSENT || call->canon != CANONICAL_JSON || !json_scan_is_object(json))
+	if (call->idem_state != IDEM_ABSENT || call->canon != CANONICAL_JSON ||
+	    !json_scan_is_object(json))
 		return 0;
 	candidate = find_candidate(json);
 	if (candidate.member == MEMBER_COUNT)

@@ -30,6 +30,7 @@ int idempotency_key(struct call *call, struct buffer *text);
  * A name that comes twice, an empty text and one over 1,024 bytes are no key.
  * 0 or -ENOMEM.
  */
-int idempotency_body_key(struct call *call, struct bytes json, struct buffer *text, struct bytes *ret_member);
+int idempotency_body_key(struct call *call, struct bytes json, struct buffer *text,
+			 struct bytes *ret_member);
 
 #endif

@@ -80,7 +80,8 @@ static bool nesting_close(struct nesting *nesting, uint8_t c)
 	return object == (c == '}');
 }
 
-static const bool is_mark[256] = {['"'] = true, ['{'] = true, ['['] = true, ['}'] = true, [']'] = true};
+static const bool is_mark[256] = {
+	['"'] = true, ['{'] = true, ['['] = true, ['}'] = true, [']'] = true};
 
 /* at is the opening bracket; gives the byte after the one that closes it, or NULL. */
 static const uint8_t *skip_brackets(const uint8_t *at, const uint8_t *end)
@@ -120,8 +121,8 @@ static const uint8_t *skip_word(const uint8_t *at, const uint8_t *end)
 {
 	const uint8_t *start = at;
 
-	while (at < end && ((*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') || *at == 'E' ||
-			    *at == '-' || *at == '+' || *at == '.'))
+	while (at < end && ((*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') ||
+			    *at == 'E' || *at == '-' || *at == '+' || *at == '.'))
 		at++;
 	return at > start ? at : NULL;
 }
@@ -293,7 +294,7 @@ static size_t put_code_point(uint32_t c, uint8_t text[4])
 	return 4;
 }
 
-/* \uXXXX with the X's in front of *rest: a pair makes one code point, a lone surrogate stays what it is. */
+/* \uXXXX, the X's in front of *rest: a pair makes one code point, a lone surrogate stays one. */
 static size_t take_unicode(struct bytes *rest, uint8_t text[4])
 {
 	int32_t first = hex_quad(*rest), second;
@@ -405,4 +406,3 @@ size_t json_scan_text(struct bytes value, uint8_t *text, size_t size, bool *ret_
 		*ret_cut = cut;
 	return used;
 }
-

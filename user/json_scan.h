@@ -24,7 +24,7 @@ struct json_scan {
 	const uint8_t *at;
 	const uint8_t *end;
 	uint8_t closer; /* ']' or '}'; 0 = nothing to read */
-	bool started;	/* a member was read */
+	bool started;   /* a member was read */
 	bool done;
 	bool broken; /* the text is not JSON, is cut, or is nested too deep */
 };

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,15 @@ static void wait_for(pid_t pid)
 		;
 }
 
-static _Noreturn void run_child(int release_fd, int status_fd, char **argv)
+static int become(const struct launch_account *account)
+{
+	if (initgroups(account->name, account->gid) || setgid(account->gid) || setuid(account->uid))
+		return -1;
+	return setenv("HOME", account->home, 1) || setenv("USER", account->name, 1) ||
+	       setenv("LOGNAME", account->name, 1);
+}
+
+static _Noreturn void run_child(int release_fd, int status_fd, char **argv, const struct launch_account *account)
 {
 	sigset_t none;
 	char byte;
@@ -28,14 +37,15 @@ static _Noreturn void run_child(int release_fd, int status_fd, char **argv)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	execvp(argv[0], argv);
+	if (!account || become(account) == 0)
+		execvp(argv[0], argv);
 	err = errno;
 	if (write(status_fd, &err, sizeof(err)) != sizeof(err))
 		_exit(126);
 	_exit(err == ENOENT ? 127 : 126);
 }
 
-int launch_hold(struct launch *launch, char **argv)
+int launch_hold(struct launch *launch, char **argv, const struct launch_account *account)
 {
 	int release[2], status[2];
 
@@ -52,7 +62,7 @@ int launch_hold(struct launch *launch, char **argv)
 	if (launch->pid == 0) {
 		close(release[1]);
 		close(status[0]);
-		run_child(release[0], status[1], argv);
+		run_child(release[0], status[1], argv, account);
 	}
 	close(release[0]);
 	close(status[1]);

@@ -15,11 +15,19 @@ struct launch {
 	int status_fd;	/* the errno of a failed exec comes back here */
 };
 
+/* Another account for the child: its ids, its groups, and HOME, USER and LOGNAME. */
+struct launch_account {
+	uid_t uid;
+	gid_t gid;
+	char name[64];
+	char home[256];
+};
+
 /*
  * Forks the child, held. The child gets back the signal mask and dispositions
- * of before. 0 or -errno.
+ * of before. account NULL = our own. 0 or -errno.
  */
-int launch_hold(struct launch *launch, char **argv);
+int launch_hold(struct launch *launch, char **argv, const struct launch_account *account);
 /* Lets it exec: 0, or -errno of the failed exec (the child has then exited and was reaped). */
 int launch_release(struct launch *launch);
 /* Not to be started after all: ends and reaps the held child. */

@@ -10,6 +10,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{"run", cmd_run, "run a command and fail if it sent the same mutating call twice"},
+	{"watch", cmd_watch, "show calls and repeats as they happen"},
 	{"replay", cmd_replay, "judge a recording again, without root"},
 	{"mark", cmd_mark, "inside a run: start a new attempt window"},
 	{"sync", cmd_sync, "inside a run: wait until every call so far is judged and written"},

@@ -44,6 +44,7 @@ struct observer {
 	struct recording_writer *recording;
 	struct output *ledger;
 	struct output *events;
+	struct output *junit;
 	struct canary *canary; /* while it is being proved */
 	int control_fd;	       /* -1 = none */
 	struct waiting_request waiting[WAITING_REQUESTS_MAX];
@@ -145,6 +146,7 @@ static void write_out(struct observer *observer)
 {
 	write_lines(observer, observer->ledger, &observer->out.ledger);
 	write_lines(observer, observer->events, &observer->out.events);
+	write_lines(observer, observer->junit, &observer->out.junit);
 }
 
 /* ---- inputs ---- */
@@ -379,7 +381,8 @@ int observer_exit_status(const struct observer *observer)
 {
 	int status = pipeline_exit_status(observer->pipeline);
 	bool unwritten = (observer->ledger && output_unwritten(observer->ledger)) ||
-			 (observer->events && output_unwritten(observer->events));
+			 (observer->events && output_unwritten(observer->events)) ||
+			 (observer->junit && output_unwritten(observer->junit));
 
 	if (unwritten && status != GATE_EXIT_FINDING && !observer->options.pipeline.judge.allow_incomplete)
 		return GATE_EXIT_INCOMPLETE;
@@ -394,6 +397,21 @@ struct bytes observer_alerts(const struct observer *observer)
 void observer_take_alerts(struct observer *observer)
 {
 	buffer_clear(&observer->out.alerts);
+}
+
+struct bytes observer_calls(const struct observer *observer)
+{
+	return buffer_bytes(&observer->out.calls);
+}
+
+void observer_take_calls(struct observer *observer)
+{
+	buffer_clear(&observer->out.calls);
+}
+
+void observer_set_style(struct observer *observer, struct alert_style style)
+{
+	pipeline_set_style(observer->pipeline, style);
 }
 
 const char *observer_summary_line(const struct observer *observer)
@@ -455,6 +473,10 @@ static int open_files(struct observer *observer, char *reason)
 		err = output_open(options->ledger, false, &options->owner, &observer->ledger, reason);
 	if (!err && options->events)
 		err = output_open(options->events, true, &options->owner, &observer->events, reason);
+	if (!err && options->junit)
+		err = output_open(options->junit, false, &options->owner, &observer->junit, reason);
+	if (!err && observer->junit)
+		err = output_truncate(observer->junit, reason);
 	if (err || !observer->ledger || !options->append_mark)
 		return err;
 	err = output_mark_running(observer->ledger, observer->facts.run_id, &unclean);
@@ -550,6 +572,7 @@ int observer_open(const struct observer_options *options, struct observer **ret_
 		return -ENOMEM;
 	}
 	observer->options = *options;
+	observer->options.pipeline.junit = options->junit != NULL;
 	observer->control_fd = -1;
 	snprintf(reason, OUTPUT_REASON_MAX, "no random numbers to be had");
 	err = fill_facts(observer);
@@ -597,10 +620,12 @@ void observer_close(struct observer *observer)
 			output_unwritten(observer->ledger), output_path(observer->ledger));
 	output_close(observer->ledger);
 	output_close(observer->events);
+	output_close(observer->junit);
 	buffer_done(&observer->out.ledger);
 	buffer_done(&observer->out.events);
 	buffer_done(&observer->out.alerts);
 	buffer_done(&observer->out.calls);
+	buffer_done(&observer->out.junit);
 	HASH_ITER(hh, observer->cgroups, seen, next) {
 		HASH_DEL(observer->cgroups, seen);
 		free(seen);

@@ -20,6 +20,7 @@ struct observer_options {
 	const char *ledger;    /* path; NULL = none */
 	const char *events;    /* path, "-", "fd:N"; NULL = none */
 	const char *recording; /* path; NULL = none */
+	const char *junit;     /* path; NULL = none */
 	bool append_mark;      /* mark the ledger as in use (`run`) */
 	bool canary;	       /* prove that the probe fires before anything else */
 	bool control;	       /* answer `mark` and `sync` */
@@ -56,6 +57,10 @@ int observer_exit_status(const struct observer *observer);
 /* Text for people: alerts so far (cleared by observer_take_alerts) and the summary line. */
 struct bytes observer_alerts(const struct observer *observer);
 void observer_take_alerts(struct observer *observer);
+/* The lines of calls that completed (options.pipeline.live_calls), until observer_take_calls(). */
+struct bytes observer_calls(const struct observer *observer);
+void observer_take_calls(struct observer *observer);
+void observer_set_style(struct observer *observer, struct alert_style style);
 const char *observer_summary_line(const struct observer *observer);
 
 /* Detaches, closes the files, frees. Accepts NULL. */

@@ -142,6 +142,21 @@ int output_open(const char *path, bool special, const struct output_owner *owner
 	return 0;
 }
 
+int output_truncate(struct output *output, char *reason)
+{
+	int err;
+
+	if (output->left_size < 0)
+		return 0;
+	if (ftruncate(output->fd, 0) == 0) {
+		output->left_size = 0;
+		return 0;
+	}
+	err = -errno;
+	snprintf(reason, OUTPUT_REASON_MAX, "cannot empty %s: %s; %s", output->path, strerror(-err), remedy_of(-err));
+	return err;
+}
+
 /* The file is not as we left it: says so once, and starts a new line where the other hand left half a one. */
 static int look_for_others(struct output *output, const char **ret_notice)
 {

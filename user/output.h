@@ -35,6 +35,9 @@ struct output_owner output_owner_of_environment(void);
  */
 int output_open(const char *path, bool special, const struct output_owner *owner, struct output **ret_output, char *reason);
 
+/* Empties a regular file: what is written next is all it will hold. 0, or -errno with reason filled. */
+int output_truncate(struct output *output, char *reason);
+
 /*
  * Appends whole lines. 0, or -errno while something is still unwritten (it is
  * kept). *ret_notice: set once to a static sentence when the file was found

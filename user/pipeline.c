@@ -11,6 +11,7 @@
 #include "call_line.h"
 #include "classify.h"
 #include "gate.h"
+#include "junit.h"
 
 #include <errno.h>
 #include <uthash.h>
@@ -276,6 +277,36 @@ static void on_mark(struct pipeline *pipeline, struct bytes label, uint64_t now_
 	lost(pipeline, event_mark(&pipeline->line, label, now_ns, &pipeline->output->events));
 }
 
+static int write_junit(struct pipeline *pipeline, const struct summary *summary)
+{
+	struct junit_report report = {
+		.run = pipeline->run,
+		.options = &pipeline->options.judge,
+		.incomplete = summary->incomplete,
+		.incomplete_count = summary->incomplete_count,
+		.blind_streams = summary->blind_streams,
+		.wall_ms = summary->closing->wall_ms,
+	};
+	struct junit_finding *findings = calloc(ALERT_GROUPS_MAX, sizeof(*findings));
+	const void *position = NULL;
+	int err;
+
+	if (!findings)
+		return -ENOMEM;
+	while (report.finding_count < ALERT_GROUPS_MAX) {
+		struct junit_finding *next = &findings[report.finding_count];
+
+		next->judgement = alerts_next(pipeline->alerts, &position, &next->call);
+		if (!next->judgement)
+			break;
+		report.finding_count++;
+	}
+	report.findings = findings;
+	err = junit_text(&report, &pipeline->output->junit);
+	free(findings);
+	return err;
+}
+
 static void on_closing(struct pipeline *pipeline, const struct closing *closing, uint64_t now_ns)
 {
 	struct summary summary;
@@ -287,6 +318,8 @@ static void on_closing(struct pipeline *pipeline, const struct closing *closing,
 	if (!pipeline->options.no_alerts && !pipeline->options.live_alerts)
 		lost(pipeline, alerts_all(pipeline->alerts, SEVERITY_LOW, pipeline->line.wall_offset_ns,
 					  &pipeline->options.style, &pipeline->output->alerts));
+	if (pipeline->options.junit)
+		lost(pipeline, write_junit(pipeline, &summary));
 	gate_sentence(&pipeline->gate, &summary, pipeline->summary_line, sizeof(pipeline->summary_line));
 }
 
@@ -373,6 +406,11 @@ void pipeline_free(struct pipeline *pipeline)
 		free(cgroup);
 	}
 	free(pipeline);
+}
+
+void pipeline_set_style(struct pipeline *pipeline, struct alert_style style)
+{
+	pipeline->options.style = style;
 }
 
 uint64_t pipeline_next_muted(struct pipeline *pipeline)

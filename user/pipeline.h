@@ -14,6 +14,7 @@ struct pipeline_output {
 	struct buffer events;
 	struct buffer alerts; /* live blocks, where asked for; at the end, all of them */
 	struct buffer calls;  /* `watch`: one aligned line a call */
+	struct buffer junit;  /* a whole document, at the end, where asked for */
 };
 
 struct pipeline_options {
@@ -21,6 +22,7 @@ struct pipeline_options {
 	bool live_alerts; /* `watch`: blocks as they arise, else only after INPUT_CLOSING */
 	bool live_calls;
 	bool no_alerts;
+	bool junit;
 	struct alert_style style;
 };
 
@@ -30,6 +32,9 @@ struct pipeline;
 struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline_options *options,
 			      struct pipeline_output *output);
 void pipeline_free(struct pipeline *pipeline); /* accepts NULL */
+
+/* The terminal has another size. */
+void pipeline_set_style(struct pipeline *pipeline, struct alert_style style);
 
 /* 0, or -ENOMEM: something was lost, and the summary will say so. */
 int pipeline_feed(struct pipeline *pipeline, const struct input *input);

@@ -18,7 +18,8 @@ struct identity {
 /* Both alphabets (RFC 4648 sections 4 and 5), padded or not. False when it is neither. */
 static bool decode_base64(struct bytes text, struct buffer *out, int *ret_err)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	uint32_t bits = 0;
 	unsigned int bit_count = 0;
 	const char *found;
@@ -48,7 +49,9 @@ static bool decode_base64(struct bytes text, struct buffer *out, int *ret_err)
 static bool identity_of_sigv4(struct bytes parameters, struct identity *ret_identity)
 {
 	const struct bytes word = BYTES("Credential=");
-	const uint8_t *found = parameters.size ? memmem(parameters.data, parameters.size, word.data, word.size) : NULL;
+	const uint8_t *found =
+		parameters.size ? memmem(parameters.data, parameters.size, word.data, word.size)
+				: NULL;
 	struct bytes key;
 
 	if (!found)
@@ -61,7 +64,8 @@ static bool identity_of_sigv4(struct bytes parameters, struct identity *ret_iden
 	return true;
 }
 
-static bool identity_of_basic(struct bytes token, struct buffer *scratch, struct identity *ret_identity, int *ret_err)
+static bool identity_of_basic(struct bytes token, struct buffer *scratch,
+			      struct identity *ret_identity, int *ret_err)
 {
 	struct bytes user;
 	size_t colon;
@@ -78,7 +82,8 @@ static bool identity_of_basic(struct bytes token, struct buffer *scratch, struct
 }
 
 /* header "." payload "." signature (RFC 7519 section 3); the names are compared as they are written. */
-static bool identity_of_jwt(struct bytes token, struct buffer *scratch, struct identity *ret_identity, int *ret_err)
+static bool identity_of_jwt(struct bytes token, struct buffer *scratch,
+			    struct identity *ret_identity, int *ret_err)
 {
 	struct bytes payload, object, name, value, issuer = {0}, subject = {0};
 	struct json_scan scan;
@@ -89,7 +94,8 @@ static bool identity_of_jwt(struct bytes token, struct buffer *scratch, struct i
 	bytes_take(&token, 1);
 	if (!payload.size || !token.size || bytes_find(token, '.') < token.size)
 		return false;
-	if (!decode_base64(payload, scratch, ret_err) || !json_scan_whole(buffer_bytes(scratch), &object))
+	if (!decode_base64(payload, scratch, ret_err) ||
+	    !json_scan_whole(buffer_bytes(scratch), &object))
 		return false;
 	json_scan_open(&scan, object);
 	while (json_scan_next(&scan, &name, &value)) {
@@ -104,7 +110,8 @@ static bool identity_of_jwt(struct bytes token, struct buffer *scratch, struct i
 	return true;
 }
 
-static int identity_of(struct bytes credential, struct buffer *scratch, struct identity *ret_identity, bool *ret_bearer)
+static int identity_of(struct bytes credential, struct buffer *scratch,
+		       struct identity *ret_identity, bool *ret_bearer)
 {
 	struct bytes rest = credential, scheme = bytes_take(&rest, bytes_find(rest, ' '));
 	struct bytes token = bytes_trim(rest);
@@ -124,7 +131,8 @@ static int identity_of(struct bytes credential, struct buffer *scratch, struct i
 }
 
 /* An API key in a header of its own, or NULL. */
-static const struct http_field *api_key_of(const struct http_head *head, struct identity *ret_identity)
+static const struct http_field *api_key_of(const struct http_head *head,
+					   struct identity *ret_identity)
 {
 	static const char *const names[] = {"x-api-key", "api-key", "x-goog-api-key"};
 	const struct http_field *field;
@@ -139,7 +147,8 @@ static const struct http_field *api_key_of(const struct http_head *head, struct 
 	return NULL;
 }
 
-static int hash_identity(struct digest_state *hash, struct bytes salt, const struct identity *identity, struct digest *ret_digest)
+static int hash_identity(struct digest_state *hash, struct bytes salt,
+			 const struct identity *identity, struct digest *ret_digest)
 {
 	int err = digest_start(hash);
 
@@ -167,7 +176,8 @@ int principal_of(struct digest_state *hash, struct bytes salt, struct call *call
 	call->principal_is_bearer = false;
 	authorization = call->head ? http_head_find(call->head, BYTES("Authorization")) : NULL;
 	if (authorization && authorization->value.size)
-		err = identity_of(authorization->value, &scratch, &identity, &call->principal_is_bearer);
+		err = identity_of(authorization->value, &scratch, &identity,
+				  &call->principal_is_bearer);
 	else if (!call->head || !api_key_of(call->head, &identity))
 		return 0;
 	if (!err)

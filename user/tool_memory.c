@@ -71,7 +71,8 @@ static bool key_make(const struct call *call, struct bytes name, struct tool_key
 {
 	uint16_t path_size = (uint16_t)call->path.size;
 
-	if (call->path.size > LIMIT_TOOL_PATH_BYTES || name.size == 0 || name.size > CALL_NAME_BYTES)
+	if (call->path.size > LIMIT_TOOL_PATH_BYTES || name.size == 0 ||
+	    name.size > CALL_NAME_BYTES)
 		return false;
 	ret_key->size = 0;
 	key_add(ret_key, &call->netns, sizeof(call->netns));
@@ -98,7 +99,8 @@ bool tool_memory_find(const struct tool_memory *memory, const struct call *call,
 	return true;
 }
 
-static int remember(struct tool_memory *memory, const struct tool_key *key, const struct tool_hints *hints)
+static int remember(struct tool_memory *memory, const struct tool_key *key,
+		    const struct tool_hints *hints)
 {
 	struct tool *tool;
 
@@ -234,7 +236,7 @@ static bool next_line(struct bytes *text, struct bytes *ret_line)
 	return true;
 }
 
-/* Server-sent events: data lines join with LF, an empty line ends an event, an unfinished one is dropped. */
+/* Server-sent events: data lines join with LF, an empty line ends an event; an unfinished one goes. */
 static int learn_events(struct tool_memory *memory, const struct call *call, struct bytes text)
 {
 	struct buffer event = {0};
@@ -256,7 +258,8 @@ static int learn_events(struct tool_memory *memory, const struct call *call, str
 	return err;
 }
 
-int tool_memory_learn(struct tool_memory *memory, const struct call *call, struct bytes response_body)
+int tool_memory_learn(struct tool_memory *memory, const struct call *call,
+		      struct bytes response_body)
 {
 	struct bytes whole;
 

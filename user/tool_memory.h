@@ -21,7 +21,7 @@ struct tool_hints {
 
 struct tool_memory;
 
-struct tool_memory *tool_memory_new(void); /* NULL when out of memory */
+struct tool_memory *tool_memory_new(void);         /* NULL when out of memory */
 void tool_memory_free(struct tool_memory *memory); /* accepts NULL */
 
 /*
@@ -29,7 +29,8 @@ void tool_memory_free(struct tool_memory *memory); /* accepts NULL */
  * transfer and content decoding. What is no such answer teaches nothing; a
  * tool that is listed again is learnt anew. 0 or -ENOMEM.
  */
-int tool_memory_learn(struct tool_memory *memory, const struct call *call, struct bytes response_body);
+int tool_memory_learn(struct tool_memory *memory, const struct call *call,
+		      struct bytes response_body);
 
 /* False when the tool was never listed at the call's endpoint and path. */
 bool tool_memory_find(const struct tool_memory *memory, const struct call *call, struct bytes tool,

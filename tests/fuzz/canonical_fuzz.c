@@ -19,7 +19,8 @@ static void must(bool true_thing)
 		abort();
 }
 
-static const char *make(uint8_t form, struct bytes text, struct canonical *flags, struct buffer *out)
+static const char *make(uint8_t form, struct bytes text, struct canonical *flags,
+			struct buffer *out)
 {
 	switch (form) {
 	case 0:
@@ -91,7 +92,8 @@ static void try_key(struct bytes text)
 		must((call.idem_state == IDEM_PRESENT) == (member.size > 0));
 		if (member.size) {
 			after = whole;
-			must(buffer_append(&rest, bytes_take(&after, (size_t)(member.data - whole.data))) == 0);
+			must(buffer_append(&rest, bytes_take(&after, (size_t)(member.data -
+									      whole.data))) == 0);
 			bytes_take(&after, member.size);
 			must(buffer_append(&rest, after) == 0);
 			must(!canonical_json(buffer_bytes(&rest), &flags, &again));

@@ -149,9 +149,17 @@ def a_ledger_line_has_the_documented_keys_in_order(live):
     equal((line["schema"], line["class"], line["canon"]), (1, "mutating", "form"), "schema, class, canon")
     equal((line["request_complete"], line["holes"], line["uid"]), (True, 0, 0), "complete, holes, uid")
     equal(line["netns"], os.stat("/proc/self/ns/net").st_ino, "netns")
-    equal(line["server_comm"], "charge-mock", "server_comm")
-    equal(line["server_pid"], mock.process.pid, "server_pid")
     equal(stat.S_IMODE(os.stat(result.ledger_path).st_mode), 0o600, "mode of the ledger")
+
+
+@fact
+def names_the_server_once_it_has_answered_on_the_connection(live):
+    mock = live.mock()
+    url = mock.url
+    ledger = live.run(["curl", "-s", "-d", "a=1", url + "?1", url + "?2"]).expect(0).ledger
+    equal(ledger[0]["src"], ledger[1]["src"], "the connection of both")
+    check(ledger[0]["server_pid"] in (None, mock.process.pid), "server_pid before any answer")
+    equal((ledger[1]["server_pid"], ledger[1]["server_comm"]), (mock.process.pid, "charge-mock"), "the server")
 
 
 @fact

@@ -35,7 +35,8 @@ static bool write_line(const struct canonical *canonical, struct bytes body)
 	if (digest_of(own_text ? buffer_bytes(&canonical->text) : body, &digest))
 		return false;
 	hex_of(digest.byte, DIGEST_BYTES, hex);
-	return printf("%s %s %s%s\n", canonical_kind_name(canonical->kind), hex, canonical->duplicate_key ? "d" : "",
+	return printf("%s %s %s%s\n", canonical_kind_name(canonical->kind), hex,
+		      canonical->duplicate_key ? "d" : "",
 		      canonical->lone_surrogate ? "s" : "") > 0;
 }
 

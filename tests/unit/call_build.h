@@ -34,11 +34,13 @@ static inline void call_build_init(struct call_build *build)
 
 static inline void call_build_add(struct call_build *build, const char *name, const char *value)
 {
-	build->fields[build->head.field_count++] = (struct http_field){bytes_of_string(name), bytes_of_string(value)};
+	build->fields[build->head.field_count++] =
+		(struct http_field){bytes_of_string(name), bytes_of_string(value)};
 }
 
 /* A body whose canonical text is known: nothing is made canonical here. */
-static inline void call_build_body(struct call_build *build, enum canonical_kind kind, const char *text)
+static inline void call_build_body(struct call_build *build, enum canonical_kind kind,
+				   const char *text)
 {
 	build->call.canon = kind;
 	build->call.has_sha = digest_of(bytes_of_string(text), &build->call.sha) == 0;

@@ -119,7 +119,8 @@ static void sorts_many_parameters(void **state)
 	}
 	assert_null(canonical_form(buffer_bytes(&input), &out));
 	assert_int_equal(out.size, input.size);
-	assert_true(bytes_starts_with(buffer_bytes(&out), BYTES("k0000=4999&k0001=4998&k0002=4997&")));
+	assert_true(
+		bytes_starts_with(buffer_bytes(&out), BYTES("k0000=4999&k0001=4998&k0002=4997&")));
 	buffer_done(&input);
 	buffer_done(&out);
 }

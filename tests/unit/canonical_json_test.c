@@ -65,7 +65,8 @@ static void assert_refused(const char *input, const char *expected_reason)
 static void takes_space_out_between_tokens_only(void **state)
 {
 	(void)state;
-	assert_text(" \t\r\n{ \"a b\" : [ 1 , 2 ] , \"c\" : { } , \"d\" : [ ] } \n", "{\"a b\":[1,2],\"c\":{},\"d\":[]}");
+	assert_text(" \t\r\n{ \"a b\" : [ 1 , 2 ] , \"c\" : { } , \"d\" : [ ] } \n",
+		    "{\"a b\":[1,2],\"c\":{},\"d\":[]}");
 }
 
 static void keeps_every_kind_of_value(void **state)
@@ -80,7 +81,8 @@ static void keeps_every_kind_of_value(void **state)
 static void does_not_mix_up_types(void **state)
 {
 	(void)state;
-	assert_text("[\"1\",1,true,\"true\",null,\"null\"]", "[\"1\",1,true,\"true\",null,\"null\"]");
+	assert_text("[\"1\",1,true,\"true\",null,\"null\"]",
+		    "[\"1\",1,true,\"true\",null,\"null\"]");
 }
 
 static void keeps_the_order_of_arrays(void **state)
@@ -97,7 +99,8 @@ static void appends_to_what_the_buffer_holds(void **state)
 	(void)state;
 	assert_int_equal(buffer_append(&out, BYTES("before ")), 0);
 	assert_null(canonical_json(BYTES("{\"b\":1,\"a\":{\"d\":2,\"c\":3}}"), &flags, &out));
-	assert_true(bytes_equal(buffer_bytes(&out), BYTES("before {\"a\":{\"c\":3,\"d\":2},\"b\":1}")));
+	assert_true(
+		bytes_equal(buffer_bytes(&out), BYTES("before {\"a\":{\"c\":3,\"d\":2},\"b\":1}")));
 	buffer_done(&out);
 	buffer_done(&flags.spare);
 }
@@ -107,8 +110,9 @@ static void appends_to_what_the_buffer_holds(void **state)
 static void sorts_members_at_every_level(void **state)
 {
 	(void)state;
-	assert_text("{\"order\":{\"price\":1,\"note\":[{\"z\":1,\"y\":{\"b\":0,\"a\":0}},{\"x\":2,\"w\":3}]},\"client\":0}",
-		    "{\"client\":0,\"order\":{\"note\":[{\"y\":{\"a\":0,\"b\":0},\"z\":1},{\"w\":3,\"x\":2}],\"price\":1}}");
+	assert_text(
+		"{\"order\":{\"price\":1,\"note\":[{\"z\":1,\"y\":{\"b\":0,\"a\":0}},{\"x\":2,\"w\":3}]},\"client\":0}",
+		"{\"client\":0,\"order\":{\"note\":[{\"y\":{\"a\":0,\"b\":0},\"z\":1},{\"w\":3,\"x\":2}],\"price\":1}}");
 }
 
 static void sorts_inside_an_object_that_is_in_order(void **state)
@@ -128,12 +132,13 @@ static void sorts_a_prefix_before_what_it_begins(void **state)
 static void sorts_members_by_utf16_code_units(void **state)
 {
 	(void)state;
-	assert_text("{\"\\u20ac\":\"Euro Sign\",\"\\r\":\"Carriage Return\",\"\\ufb33\":\"Hebrew Letter Dalet With Dagesh\","
-		    "\"1\":\"One\",\"\\ud83d\\ude00\":\"Emoji: Grinning Face\",\"\\u0080\":\"Control\","
-		    "\"\\u00f6\":\"Latin Small Letter O With Diaeresis\"}",
-		    "{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\xc2\x80\":\"Control\","
-		    "\"\xc3\xb6\":\"Latin Small Letter O With Diaeresis\",\"\xe2\x82\xac\":\"Euro Sign\","
-		    "\"\xf0\x9f\x98\x80\":\"Emoji: Grinning Face\",\"\xef\xac\xb3\":\"Hebrew Letter Dalet With Dagesh\"}");
+	assert_text(
+		"{\"\\u20ac\":\"Euro Sign\",\"\\r\":\"Carriage Return\",\"\\ufb33\":\"Hebrew Letter Dalet With Dagesh\","
+		"\"1\":\"One\",\"\\ud83d\\ude00\":\"Emoji: Grinning Face\",\"\\u0080\":\"Control\","
+		"\"\\u00f6\":\"Latin Small Letter O With Diaeresis\"}",
+		"{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\xc2\x80\":\"Control\","
+		"\"\xc3\xb6\":\"Latin Small Letter O With Diaeresis\",\"\xe2\x82\xac\":\"Euro Sign\","
+		"\"\xf0\x9f\x98\x80\":\"Emoji: Grinning Face\",\"\xef\xac\xb3\":\"Hebrew Letter Dalet With Dagesh\"}");
 }
 
 static void sorts_escaped_names_by_what_they_stand_for(void **state)
@@ -151,8 +156,10 @@ static void sorts_a_lone_surrogate_where_its_code_unit_belongs(void **state)
 	struct canonical flags = {0};
 
 	(void)state;
-	assert_bytes(BYTES("{\"\\ue000\":3,\"\\udfff\":2,\"\\ud83d\\ude00\":1,\"\\uD7FF\":0}"),
-		     BYTES("{\"\xed\x9f\xbf\":0,\"\xf0\x9f\x98\x80\":1,\"\\udfff\":2,\"\xee\x80\x80\":3}"), &flags);
+	assert_bytes(
+		BYTES("{\"\\ue000\":3,\"\\udfff\":2,\"\\ud83d\\ude00\":1,\"\\uD7FF\":0}"),
+		BYTES("{\"\xed\x9f\xbf\":0,\"\xf0\x9f\x98\x80\":1,\"\\udfff\":2,\"\xee\x80\x80\":3}"),
+		&flags);
 	assert_true(flags.lone_surrogate);
 }
 
@@ -164,14 +171,16 @@ static void keeps_all_members_of_one_name_in_their_order(void **state)
 	assert_bytes(BYTES("{\"a\":1,\"a\":2}"), BYTES("{\"a\":1,\"a\":2}"), &flags);
 	assert_true(flags.duplicate_key);
 	flags = (struct canonical){0};
-	assert_bytes(BYTES("{\"b\":0,\"a\":2,\"c\":9,\"\\u0061\":1}"), BYTES("{\"a\":2,\"a\":1,\"b\":0,\"c\":9}"), &flags);
+	assert_bytes(BYTES("{\"b\":0,\"a\":2,\"c\":9,\"\\u0061\":1}"),
+		     BYTES("{\"a\":2,\"a\":1,\"b\":0,\"c\":9}"), &flags);
 	assert_true(flags.duplicate_key);
 }
 
 static void does_not_call_a_name_on_two_levels_a_duplicate(void **state)
 {
 	(void)state;
-	assert_text("{\"a\":{\"a\":[{\"a\":1},{\"a\":1}]}}", "{\"a\":{\"a\":[{\"a\":1},{\"a\":1}]}}");
+	assert_text("{\"a\":{\"a\":[{\"a\":1},{\"a\":1}]}}",
+		    "{\"a\":{\"a\":[{\"a\":1},{\"a\":1}]}}");
 }
 
 static void append_text(struct buffer *out, const char *text)
@@ -195,13 +204,15 @@ static void sorts_objects_of_any_size(void **state)
 		char member[64];
 
 		for (unsigned int i = 0; i < count; i++) {
-			snprintf(member, sizeof(member), "%c\"k%05u\":[%u]", i ? ',' : '{', (i * 7919 + 1) % count, i);
+			snprintf(member, sizeof(member), "%c\"k%05u\":[%u]", i ? ',' : '{',
+				 (i * 7919 + 1) % count, i);
 			append_text(&input, member);
 		}
 		for (unsigned int key = 0; key < count; key++)
 			for (unsigned int i = 0; i < count; i++)
 				if ((i * 7919 + 1) % count == key) {
-					snprintf(member, sizeof(member), "%c\"k%05u\":[%u]", key ? ',' : '{', key, i);
+					snprintf(member, sizeof(member), "%c\"k%05u\":[%u]",
+						 key ? ',' : '{', key, i);
 					append_text(&expected, member);
 				}
 		append_text(&input, "}");
@@ -220,11 +231,13 @@ static void keeps_members_of_one_name_in_order_in_large_objects(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 200; i++) {
-		snprintf(member, sizeof(member), "%c\"%c\":%u", i ? ',' : '{', 'b' - (int)(i % 2), i);
+		snprintf(member, sizeof(member), "%c\"%c\":%u", i ? ',' : '{', 'b' - (int)(i % 2),
+			 i);
 		append_text(&input, member);
 	}
 	for (unsigned int i = 0; i < 200; i++) {
-		snprintf(member, sizeof(member), "%c\"%c\":%u", i ? ',' : '{', i < 100 ? 'a' : 'b', i < 100 ? 2 * i + 1 : 2 * (i - 100));
+		snprintf(member, sizeof(member), "%c\"%c\":%u", i ? ',' : '{', i < 100 ? 'a' : 'b',
+			 i < 100 ? 2 * i + 1 : 2 * (i - 100));
 		append_text(&expected, member);
 	}
 	append_text(&input, "}");
@@ -367,11 +380,28 @@ static void lays_numbers_out_like_ecmascript(void **state)
 static void agrees_with_jcs_on_shortest_literals(void **state)
 {
 	static const char *const literals[] = {
-		"5e-324", "-5e-324", "1.7976931348623157e+308", "-1.7976931348623157e+308", "9007199254740992",
-		"-9007199254740992", "295147905179352830000", "9.999999999999997e+22", "1e+23", "1.0000000000000001e+23",
-		"999999999999999700000", "999999999999999900000", "1e+21", "9.999999999999997e-7", "0.000001",
-		"333333333.3333332", "333333333.33333325", "333333333.3333333", "333333333.3333334", "333333333.33333343",
-		"-0.0000033333333333333333", "1424953923781206.2",
+		"5e-324",
+		"-5e-324",
+		"1.7976931348623157e+308",
+		"-1.7976931348623157e+308",
+		"9007199254740992",
+		"-9007199254740992",
+		"295147905179352830000",
+		"9.999999999999997e+22",
+		"1e+23",
+		"1.0000000000000001e+23",
+		"999999999999999700000",
+		"999999999999999900000",
+		"1e+21",
+		"9.999999999999997e-7",
+		"0.000001",
+		"333333333.3333332",
+		"333333333.33333325",
+		"333333333.3333333",
+		"333333333.3333334",
+		"333333333.33333343",
+		"-0.0000033333333333333333",
+		"1424953923781206.2",
 	};
 
 	(void)state;
@@ -415,7 +445,8 @@ static void takes_a_number_of_a_hundred_thousand_digits(void **state)
 
 static void refuses_what_is_not_a_json_number(void **state)
 {
-	static const char *const literals[] = {"01", "-", "-a", "1.", "1.e5", "1e", "1e+", "-01", "00", "1.5e-", "[-]"};
+	static const char *const literals[] = {"01",  "-",   "-a", "1.",    "1.e5", "1e",
+					       "1e+", "-01", "00", "1.5e-", "[-]"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(literals) / sizeof(literals[0]); i++)
@@ -432,14 +463,17 @@ static void writes_minimal_escapes(void **state)
 {
 	(void)state;
 	assert_text("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\\"\\\\/\\b\\f\\n\\r\\t\"");
-	assert_text("\"\\u0022\\u005c\\u002F\\u0008\\u000C\\u000a\\u000d\\u0009\"", "\"\\\"\\\\/\\b\\f\\n\\r\\t\"");
-	assert_text("\"\\u0000\\u000B\\u000e\\u001F\\u0020\\u007f\"", "\"\\u0000\\u000b\\u000e\\u001f \x7f\"");
+	assert_text("\"\\u0022\\u005c\\u002F\\u0008\\u000C\\u000a\\u000d\\u0009\"",
+		    "\"\\\"\\\\/\\b\\f\\n\\r\\t\"");
+	assert_text("\"\\u0000\\u000B\\u000e\\u001F\\u0020\\u007f\"",
+		    "\"\\u0000\\u000b\\u000e\\u001f \x7f\"");
 }
 
 static void writes_escaped_characters_as_utf8(void **state)
 {
 	(void)state;
-	assert_text("\"\\u0041\\u00e9\\u20AC\\uD83D\\uDE00\\uffff\"", "\"A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xef\xbf\xbf\"");
+	assert_text("\"\\u0041\\u00e9\\u20AC\\uD83D\\uDE00\\uffff\"",
+		    "\"A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xef\xbf\xbf\"");
 	assert_text("\"\\ud800\\udc00\\udbff\\udfff\"", "\"\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\"");
 }
 
@@ -520,8 +554,17 @@ static void refuses_strings_that_do_not_end(void **state)
 static void refuses_what_is_not_utf8(void **state)
 {
 	static const char *const texts[] = {
-		"\"\xff\"", "\"\x80\"", "\"\xc3\"", "\"\xc3(\"", "\"\xc0\xaf\"", "\"\xe0\x80\xaf\"", "\"\xed\xa0\x80\"",
-		"\"\xf4\x90\x80\x80\"", "\"\xf8\x88\x80\x80\x80\"", "\"\xe2\x82", "\"plain text before\xe2\x28\xa1\"",
+		"\"\xff\"",
+		"\"\x80\"",
+		"\"\xc3\"",
+		"\"\xc3(\"",
+		"\"\xc0\xaf\"",
+		"\"\xe0\x80\xaf\"",
+		"\"\xed\xa0\x80\"",
+		"\"\xf4\x90\x80\x80\"",
+		"\"\xf8\x88\x80\x80\x80\"",
+		"\"\xe2\x82",
+		"\"plain text before\xe2\x28\xa1\"",
 	};
 
 	(void)state;
@@ -550,7 +593,8 @@ static void drops_a_byte_order_mark(void **state)
 
 static void refuses_nan_infinity_and_other_words(void **state)
 {
-	static const char *const texts[] = {"NaN", "Infinity", "[NaN]", "'x'", "True", "nul", "tru", "undefined", "", " ", "[,1]", "]"};
+	static const char *const texts[] = {"NaN", "Infinity",	"[NaN]", "'x'", "True", "nul",
+					    "tru", "undefined", "",	 " ",	"[,1]", "]"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -634,7 +678,8 @@ static void refuses_eight_mebibytes_of_open_brackets(void **state)
 /* Memory that a cut text would be read beyond is a valgrind or ASan error: each prefix lies in a block of its own. */
 static void reads_no_byte_beyond_a_cut_text(void **state)
 {
-	const struct bytes whole = BYTES("{\"k\\n\xc3\xa9\":[1.50,-2e+3,true,false,null,\"\\ud83d\\ude00\xf0\x9f\x98\x80 text of some length\"],\"b\":{}}");
+	const struct bytes whole = BYTES(
+		"{\"k\\n\xc3\xa9\":[1.50,-2e+3,true,false,null,\"\\ud83d\\ude00\xf0\x9f\x98\x80 text of some length\"],\"b\":{}}");
 
 	(void)state;
 	for (size_t size = 1; size < whole.size; size++) {

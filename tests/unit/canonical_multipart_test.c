@@ -15,11 +15,12 @@
 #define SHA_LINE_ONE "31f21b1dae81d3f32f40e38134bc688e6f7df4f08dde1d7d2cda3c4b59104e1c"
 #define SHA_EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-#define UPLOAD(boundary)                                                                                     \
-	"--" boundary "\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nlogs\r\n--" boundary      \
+#define UPLOAD(boundary)                                                                                      \
+	"--" boundary                                                                                         \
+	"\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nlogs\r\n--" boundary                     \
 	"\r\nContent-Disposition: form-data; name=\"file\"; filename=\"log.txt\"\r\nContent-Type: text/plain" \
 	"\r\n\r\nline one\n\r\n--" boundary "--\r\n"
-#define UPLOAD_TEXT                                                                                          \
+#define UPLOAD_TEXT                                                                                \
 	"purpose\t\t\t4\t" SHA_LOGS "\nfile\t\"log.txt\"\ttext/plain\t9\t" SHA_LINE_ONE "\n"
 
 static void assert_parts(const char *input, const char *boundary, const char *expected)
@@ -58,21 +59,26 @@ static void assert_head(const char *head, const char *expected)
 static void gives_one_text_whatever_the_boundary(void **state)
 {
 	(void)state;
-	assert_parts(UPLOAD("----formdata-undici-012345678901"), "----formdata-undici-012345678901", UPLOAD_TEXT);
-	assert_parts(UPLOAD("0123456789abcdef0123456789abcdef"), "0123456789abcdef0123456789abcdef", UPLOAD_TEXT);
-	assert_parts(UPLOAD("------------------------d74496d66958873e"), "------------------------d74496d66958873e",
+	assert_parts(UPLOAD("----formdata-undici-012345678901"), "----formdata-undici-012345678901",
 		     UPLOAD_TEXT);
+	assert_parts(UPLOAD("0123456789abcdef0123456789abcdef"), "0123456789abcdef0123456789abcdef",
+		     UPLOAD_TEXT);
+	assert_parts(UPLOAD("------------------------d74496d66958873e"),
+		     "------------------------d74496d66958873e", UPLOAD_TEXT);
 	assert_parts(UPLOAD("--------------------------123456789012345678901234"),
 		     "--------------------------123456789012345678901234", UPLOAD_TEXT);
-	assert_parts(UPLOAD("----WebKitFormBoundaryAbC123dEf456"), "----WebKitFormBoundaryAbC123dEf456", UPLOAD_TEXT);
+	assert_parts(UPLOAD("----WebKitFormBoundaryAbC123dEf456"),
+		     "----WebKitFormBoundaryAbC123dEf456", UPLOAD_TEXT);
 }
 
 static void tells_other_content_of_one_length_apart(void **state)
 {
 	(void)state;
-	assert_parts("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b--", "b", "a\t\t\t4\t" SHA_LOGS "\n");
-	assert_parts("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogz\r\n--b--", "b",
-		     "a\t\t\t4\t313e33da82482f146845961e8b7fcbf1678f3b98fdff5609b681d0483c36c5db\n");
+	assert_parts("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b--", "b",
+		     "a\t\t\t4\t" SHA_LOGS "\n");
+	assert_parts(
+		"--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogz\r\n--b--", "b",
+		"a\t\t\t4\t313e33da82482f146845961e8b7fcbf1678f3b98fdff5609b681d0483c36c5db\n");
 }
 
 static void keeps_the_order_of_parts(void **state)
@@ -87,16 +93,19 @@ static void tells_no_filename_from_an_empty_one(void **state)
 {
 	(void)state;
 	assert_head("Content-Disposition: form-data; name=a", "a\t\t\t0\t" SHA_EMPTY "\n");
-	assert_head("Content-Disposition: form-data; name=a; filename=\"\"", "a\t\"\"\t\t0\t" SHA_EMPTY "\n");
+	assert_head("Content-Disposition: form-data; name=a; filename=\"\"",
+		    "a\t\"\"\t\t0\t" SHA_EMPTY "\n");
 }
 
 static void reads_quoted_and_bare_parameters(void **state)
 {
 	(void)state;
-	assert_head("content-disposition:form-data;NAME=a;FileName=b.txt", "a\t\"b.txt\"\t\t0\t" SHA_EMPTY "\n");
+	assert_head("content-disposition:form-data;NAME=a;FileName=b.txt",
+		    "a\t\"b.txt\"\t\t0\t" SHA_EMPTY "\n");
 	assert_head("Content-Disposition: form-data; filename = \"x; name=y\" ; name = \"a\"",
 		    "a\t\"x;%20name=y\"\t\t0\t" SHA_EMPTY "\n");
-	assert_head("Content-Disposition: form-data; name=\"q\\\"uote\"", "q\\%22uote\t\t\t0\t" SHA_EMPTY "\n");
+	assert_head("Content-Disposition: form-data; name=\"q\\\"uote\"",
+		    "q\\%22uote\t\t\t0\t" SHA_EMPTY "\n");
 	assert_head("Content-Disposition: form-data; name=\"a\"; filename*=UTF-8''%e2%82%ac",
 		    "a\t\"UTF-8''%25e2%2582%25ac\"\t\t0\t" SHA_EMPTY "\n");
 	assert_head("Content-Disposition: form-data; flag; name=\"\"", "\t\t\t0\t" SHA_EMPTY "\n");
@@ -120,14 +129,16 @@ static void escapes_what_would_break_a_line(void **state)
 static void skips_preamble_and_epilogue(void **state)
 {
 	(void)state;
-	assert_parts("preamble\r\n--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b--\r\nepilogue", "b",
-		     "a\t\t\t4\t" SHA_LOGS "\n");
+	assert_parts(
+		"preamble\r\n--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b--\r\nepilogue",
+		"b", "a\t\t\t4\t" SHA_LOGS "\n");
 }
 
 static void allows_space_behind_a_boundary(void **state)
 {
 	(void)state;
-	assert_parts("--b \t\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b--", "b", "a\t\t\t4\t" SHA_LOGS "\n");
+	assert_parts("--b \t\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b--", "b",
+		     "a\t\t\t4\t" SHA_LOGS "\n");
 }
 
 static void takes_an_empty_form(void **state)
@@ -141,8 +152,9 @@ static void does_not_cut_content_at_a_longer_boundary(void **state)
 	struct buffer out = {0};
 
 	(void)state;
-	assert_null(canonical_multipart(BYTES("--b\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--bb\r\n2\r\n--b--"),
-					BYTES("b"), &out));
+	assert_null(canonical_multipart(
+		BYTES("--b\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--bb\r\n2\r\n--b--"),
+		BYTES("b"), &out));
 	assert_true(bytes_starts_with(buffer_bytes(&out), BYTES("a\t\t\t10\t")));
 	buffer_done(&out);
 }
@@ -150,10 +162,14 @@ static void does_not_cut_content_at_a_longer_boundary(void **state)
 static void refuses_what_is_not_closed(void **state)
 {
 	(void)state;
-	assert_refused("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs", "b", "multipart not closed");
-	assert_refused("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b\r\n", "b", "multipart head not closed");
-	assert_refused("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b", "b", "multipart not closed");
-	assert_refused("--b\r\nContent-Disposition: form-data; name=a", "b", "multipart head not closed");
+	assert_refused("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs", "b",
+		       "multipart not closed");
+	assert_refused("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b\r\n", "b",
+		       "multipart head not closed");
+	assert_refused("--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b", "b",
+		       "multipart not closed");
+	assert_refused("--b\r\nContent-Disposition: form-data; name=a", "b",
+		       "multipart head not closed");
 	assert_refused("no boundary at all", "b", "multipart not closed");
 	assert_refused("", "b", "multipart not closed");
 }
@@ -161,7 +177,8 @@ static void refuses_what_is_not_closed(void **state)
 /* A good part before the bad one must not be left in the output. */
 static void refuses_parts_that_cannot_be_compared(void **state)
 {
-	const char *const good = "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b\r\n";
+	const char *const good =
+		"--b\r\nContent-Disposition: form-data; name=a\r\n\r\nlogs\r\n--b\r\n";
 	char input[512];
 
 	(void)state;
@@ -169,17 +186,22 @@ static void refuses_parts_that_cannot_be_compared(void **state)
 	assert_refused(input, "b", "multipart name missing");
 	snprintf(input, sizeof(input), "%sno colon\r\n\r\nx\r\n--b--", good);
 	assert_refused(input, "b", "bad multipart head");
-	snprintf(input, sizeof(input),
-		 "%sContent-Disposition: form-data; name=c\r\nContent-Transfer-Encoding: base64\r\n\r\nx\r\n--b--", good);
+	snprintf(
+		input, sizeof(input),
+		"%sContent-Disposition: form-data; name=c\r\nContent-Transfer-Encoding: base64\r\n\r\nx\r\n--b--",
+		good);
 	assert_refused(input, "b", "multipart transfer encoding");
 }
 
 static void takes_transfer_encodings_that_change_nothing(void **state)
 {
 	(void)state;
-	assert_head("Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: Binary", "a\t\t\t0\t" SHA_EMPTY "\n");
-	assert_head("Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: 8bit", "a\t\t\t0\t" SHA_EMPTY "\n");
-	assert_head("Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: 7BIT", "a\t\t\t0\t" SHA_EMPTY "\n");
+	assert_head("Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: Binary",
+		    "a\t\t\t0\t" SHA_EMPTY "\n");
+	assert_head("Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: 8bit",
+		    "a\t\t\t0\t" SHA_EMPTY "\n");
+	assert_head("Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: 7BIT",
+		    "a\t\t\t0\t" SHA_EMPTY "\n");
 }
 
 static void refuses_a_boundary_that_is_empty_or_endless(void **state)
@@ -206,7 +228,8 @@ static void reads_no_byte_beyond_a_cut_body(void **state)
 
 		assert_non_null(cut);
 		memcpy(cut, whole.data, size);
-		assert_non_null(canonical_multipart((struct bytes){cut, size}, BYTES("bound"), &out));
+		assert_non_null(
+			canonical_multipart((struct bytes){cut, size}, BYTES("bound"), &out));
 		assert_int_equal(out.size, 0);
 		buffer_done(&out);
 		free(cut);

@@ -38,7 +38,8 @@ static void assert_refused(const char *input, const char *expected_reason)
 static void makes_each_line_canonical_and_keeps_their_order(void **state)
 {
 	(void)state;
-	assert_lines("{\"index\": {\"_id\": \"2\", \"_a\": 1.0}}\n{\"b\": 2, \"a\": 1}\n", "{\"index\":{\"_a\":1,\"_id\":\"2\"}}\n{\"a\":1,\"b\":2}");
+	assert_lines("{\"index\": {\"_id\": \"2\", \"_a\": 1.0}}\n{\"b\": 2, \"a\": 1}\n",
+		     "{\"index\":{\"_a\":1,\"_id\":\"2\"}}\n{\"a\":1,\"b\":2}");
 	assert_lines("2\n1\n", "2\n1");
 }
 

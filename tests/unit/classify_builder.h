@@ -33,8 +33,8 @@ static inline void build_fields(struct built_call *built, const char *fields)
 }
 
 /* body NULL = none. */
-static inline struct call *build_call(struct built_call *built, const char *method, const char *path,
-				      const char *fields, const char *body)
+static inline struct call *build_call(struct built_call *built, const char *method,
+				      const char *path, const char *fields, const char *body)
 {
 	memset(built, 0, sizeof(*built));
 	built->head.side = HTTP_REQUEST;
@@ -71,11 +71,8 @@ struct class_row {
 	enum call_protocol protocol;
 };
 
-#define ROW(its_path, its_body, its_class, its_source, its_by, ...)                                       \
-	{                                                                                                     \
-		.path = its_path, .body = its_body, .class = its_class, .source = its_source, .by = its_by, \
-		__VA_ARGS__                                                                                   \
-	}
+#define ROW(its_path, its_body, its_class, its_source, its_by, ...) \
+	{.path = its_path, .body = its_body, .class = its_class, .source = its_source, .by = its_by, __VA_ARGS__}
 
 static inline void assert_says(struct bytes bytes, const char *text)
 {
@@ -97,7 +94,8 @@ static inline void assert_class(const struct call *call, const struct class_row 
 }
 
 /* Each row as a POST. */
-static inline void assert_posts(struct classifier *classifier, const struct class_row *rows, size_t count)
+static inline void assert_posts(struct classifier *classifier, const struct class_row *rows,
+				size_t count)
 {
 	struct built_call built;
 

@@ -30,23 +30,26 @@ struct document_row {
 	const char *by;
 };
 
-static void assert_operation(struct classifier *classifier, const char *path, const char *body, const char *by)
+static void assert_operation(struct classifier *classifier, const char *path, const char *body,
+			     const char *by)
 {
 	bool mutation = strcmp(by, "graphql mutation") == 0, unclear = strcmp(by, UNCLEAR) == 0;
 	struct class_row row = ROW(path, body, mutation || unclear ? CLASS_MUTATING : CLASS_READ,
-				   unclear ? CLASS_BY_METHOD : CLASS_BY_PROTOCOL, by, .known_write = mutation,
-				   .protocol = PROTOCOL_GRAPHQL);
+				   unclear ? CLASS_BY_METHOD : CLASS_BY_PROTOCOL, by,
+				   .known_write = mutation, .protocol = PROTOCOL_GRAPHQL);
 
 	assert_posts(classifier, &row, 1);
 }
 
-static void assert_documents(struct classifier *classifier, const struct document_row *rows, size_t count)
+static void assert_documents(struct classifier *classifier, const struct document_row *rows,
+			     size_t count)
 {
 	char body[1000];
 
 	for (size_t i = 0; i < count; i++) {
 		if (rows[i].name)
-			snprintf(body, sizeof(body), "{\"query\":\"%s\",\"operationName\":\"%s\"}", rows[i].document, rows[i].name);
+			snprintf(body, sizeof(body), "{\"query\":\"%s\",\"operationName\":\"%s\"}",
+				 rows[i].document, rows[i].name);
 		else
 			snprintf(body, sizeof(body), "{\"query\":\"%s\"}", rows[i].document);
 		assert_operation(classifier, "/graphql", body, rows[i].by);
@@ -89,8 +92,10 @@ static void looks_into_no_comment_and_no_string(void **state)
 		{"{ a(t: \\\"\\\\\\\"} mutation { pay\\\") }", NULL, "graphql query"},
 		{"{ a(t: \\\"\\\\\\\\\\\") } mutation { pay }", NULL, "graphql mutation"},
 		{"{ a(t: \\\"\\\") b(t: \\\"}\\\") }", NULL, "graphql query"},
-		{"{ a(t: \\\"\\\"\\\"} \\\" mutation { pay } \\\"\\\"\\\") }", NULL, "graphql query"},
-		{"{ a(t: \\\"\\\"\\\"x \\\\\\\"\\\"\\\" } mutation {y} \\\"\\\"\\\") }", NULL, "graphql query"},
+		{"{ a(t: \\\"\\\"\\\"} \\\" mutation { pay } \\\"\\\"\\\") }", NULL,
+		 "graphql query"},
+		{"{ a(t: \\\"\\\"\\\"x \\\\\\\"\\\"\\\" } mutation {y} \\\"\\\"\\\") }", NULL,
+		 "graphql query"},
 		{"{ a(t: \\\"\\\"\\\"\\\\\\\"\\\"\\\") } mutation {y}", NULL, UNCLEAR},
 		{"{ a(t: \\\"x) }", NULL, UNCLEAR},
 		{"{ a(t: \\\"x\\\\", NULL, UNCLEAR},
@@ -125,10 +130,18 @@ static void runs_the_operation_that_is_named(void **state)
 static void a_document_that_is_none_is_unclear(void **state)
 {
 	static const struct document_row rows[] = {
-		{"", NULL, UNCLEAR},	       {"   ", NULL, UNCLEAR},		{"query", NULL, UNCLEAR},
-		{"{ a", NULL, UNCLEAR},	       {"{ a }}", NULL, UNCLEAR},	{"}", NULL, UNCLEAR},
-		{"{ a )", NULL, UNCLEAR},      {"query Q( { a }", NULL, UNCLEAR}, {"type T { a: Int }", NULL, UNCLEAR},
-		{"fragment F on T { a }", NULL, UNCLEAR}, {"status:open", NULL, UNCLEAR}, {"# { a }", NULL, UNCLEAR},
+		{"", NULL, UNCLEAR},
+		{"   ", NULL, UNCLEAR},
+		{"query", NULL, UNCLEAR},
+		{"{ a", NULL, UNCLEAR},
+		{"{ a }}", NULL, UNCLEAR},
+		{"}", NULL, UNCLEAR},
+		{"{ a )", NULL, UNCLEAR},
+		{"query Q( { a }", NULL, UNCLEAR},
+		{"type T { a: Int }", NULL, UNCLEAR},
+		{"fragment F on T { a }", NULL, UNCLEAR},
+		{"status:open", NULL, UNCLEAR},
+		{"# { a }", NULL, UNCLEAR},
 		{"query { a } trailing", NULL, UNCLEAR},
 	};
 
@@ -147,16 +160,20 @@ static void reads_requests_of_every_shape(void **state)
 		{"/gql", "{\"query\":\"mutation{a}\"}", "graphql mutation"},
 		{"/admin/api/graphql.json", "{\"query\":\"{a}\"}", "graphql query"},
 		{"/graphql/v1", "{\"query\":\"{a}\"}", "graphql query"},
-		{"/graphql", "{\"query\":\"{a}\",\"operationName\":null,\"variables\":{}}", "graphql query"},
+		{"/graphql", "{\"query\":\"{a}\",\"operationName\":null,\"variables\":{}}",
+		 "graphql query"},
 		{"/graphql", "{\"query\":\"{a}\",\"query\":\"mutation{a}\"}", UNCLEAR},
-		{"/graphql", "{\"query\":\"{a}\",\"operationName\":\"A\",\"operationName\":\"B\"}", UNCLEAR},
+		{"/graphql", "{\"query\":\"{a}\",\"operationName\":\"A\",\"operationName\":\"B\"}",
+		 UNCLEAR},
 		{"/graphql", "{\"query\":\"{a}\" \"x\":1}", UNCLEAR},
 		{"/graphql", "{\"query\":7}", UNCLEAR},
 		{"/graphql", "{\"query\":{\"match\":1}}", UNCLEAR},
 		{"/graphql", "{\"variables\":{}}", UNCLEAR},
 		{"/graphql", "{}", UNCLEAR},
 		{"/graphql", "[{\"query\":\"{a}\"},{\"query\":\"query{b}\"}]", "graphql query"},
-		{"/graphql", "[{\"query\":\"{a}\"},{\"query\":\"mutation{b}\"},{\"query\":\"{c}\"}]", "graphql mutation"},
+		{"/graphql",
+		 "[{\"query\":\"{a}\"},{\"query\":\"mutation{b}\"},{\"query\":\"{c}\"}]",
+		 "graphql mutation"},
 		{"/graphql", "[{\"query\":\"{a}\"},{\"query\":7}]", UNCLEAR},
 		{"/graphql", "[{\"query\":7},{\"query\":\"mutation{b}\"}]", "graphql mutation"},
 		{"/graphql", "[{\"query\":\"{a}\"} {\"query\":\"{a}\"}]", UNCLEAR},
@@ -173,21 +190,26 @@ static void a_persisted_query_has_only_its_name(void **state)
 #define HASH "\"extensions\":{\"persistedQuery\":{\"version\":1,\"sha256Hash\":\"ab\"}}"
 #define GRAPHQL .protocol = PROTOCOL_GRAPHQL
 	static const struct class_row rows[] = {
-		ROW("/graphql", "{" HASH "}", CLASS_MUTATING, CLASS_BY_METHOD, "graphql persisted query", GRAPHQL),
-		ROW("/graphql", "{\"operationName\":\"Stock\"," HASH "}", CLASS_MUTATING, CLASS_BY_METHOD,
+		ROW("/graphql", "{" HASH "}", CLASS_MUTATING, CLASS_BY_METHOD,
 		    "graphql persisted query", GRAPHQL),
-		ROW("/graphql", "{\"operationName\":\"GetStock\"," HASH "}", CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_",
-		    GRAPHQL),
-		ROW("/graphql", "{\"operationName\":\"CreateOrder\"," HASH "}", CLASS_MUTATING, CLASS_BY_TOOL_NAME,
-		    "tool prefix create_", .known_write = true, GRAPHQL),
-		ROW("/graphql", "{\"query\":null," HASH "}", CLASS_MUTATING, CLASS_BY_METHOD, "graphql persisted query",
-		    GRAPHQL),
-		ROW("/graphql", "{\"doc_id\":\"7\"}", CLASS_MUTATING, CLASS_BY_METHOD, "graphql persisted query", GRAPHQL),
-		ROW("/graphql", "{\"documentId\":\"7\"}", CLASS_MUTATING, CLASS_BY_METHOD, "graphql persisted query", GRAPHQL),
-		ROW("/graphql", "{\"query\":\"{a}\"," HASH "}", CLASS_READ, CLASS_BY_PROTOCOL, "graphql query", GRAPHQL),
-		ROW("/graphql", "{\"extensions\":{\"tracing\":{}}}", CLASS_MUTATING, CLASS_BY_METHOD, UNCLEAR, GRAPHQL),
-		ROW("/graphql", "[{\"query\":\"{a}\"},{\"operationName\":\"GetStock\"," HASH "}]", CLASS_READ, CLASS_BY_TOOL_NAME,
-		    "tool prefix get_", GRAPHQL),
+		ROW("/graphql", "{\"operationName\":\"Stock\"," HASH "}", CLASS_MUTATING,
+		    CLASS_BY_METHOD, "graphql persisted query", GRAPHQL),
+		ROW("/graphql", "{\"operationName\":\"GetStock\"," HASH "}", CLASS_READ,
+		    CLASS_BY_TOOL_NAME, "tool prefix get_", GRAPHQL),
+		ROW("/graphql", "{\"operationName\":\"CreateOrder\"," HASH "}", CLASS_MUTATING,
+		    CLASS_BY_TOOL_NAME, "tool prefix create_", .known_write = true, GRAPHQL),
+		ROW("/graphql", "{\"query\":null," HASH "}", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "graphql persisted query", GRAPHQL),
+		ROW("/graphql", "{\"doc_id\":\"7\"}", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "graphql persisted query", GRAPHQL),
+		ROW("/graphql", "{\"documentId\":\"7\"}", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "graphql persisted query", GRAPHQL),
+		ROW("/graphql", "{\"query\":\"{a}\"," HASH "}", CLASS_READ, CLASS_BY_PROTOCOL,
+		    "graphql query", GRAPHQL),
+		ROW("/graphql", "{\"extensions\":{\"tracing\":{}}}", CLASS_MUTATING,
+		    CLASS_BY_METHOD, UNCLEAR, GRAPHQL),
+		ROW("/graphql", "[{\"query\":\"{a}\"},{\"operationName\":\"GetStock\"," HASH "}]",
+		    CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_", GRAPHQL),
 	};
 
 	assert_posts(*state, rows, ROW_COUNT(rows));
@@ -197,10 +219,12 @@ static void a_body_that_is_no_json_leaves_the_method(void **state)
 {
 	static const struct class_row rows[] = {
 		ROW("/graphql", "query { a }", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/graphql", "{\"query\":\"{a}\"", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
+		ROW("/graphql", "{\"query\":\"{a}\"", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "method POST"),
 		ROW("/graphql", "", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 		/* another path with a member of that name */
-		ROW("/tickets", "{\"query\":\"{a}\"}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
+		ROW("/tickets", "{\"query\":\"{a}\"}", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "method POST"),
 	};
 
 	assert_posts(*state, rows, ROW_COUNT(rows));
@@ -226,15 +250,18 @@ static void the_body_may_be_the_document_itself(void **state)
 static void gives_the_case_its_class(void **state)
 {
 	assert_operation(*state, "/graphql",
-			 "{\"query\":\"# first comment says mutation\\nquery Stock($p: ID!) { part(id: $p) { onHand note(text: "
-			 "\\\"mutation\\\") } }\",\"operationName\":\"Stock\",\"variables\":{\"p\":\"bolt-m8\"}}",
+			 "{\"query\":\"# first comment says mutation\\nquery Stock($p: ID!) { "
+			 "part(id: $p) { onHand note(text: "
+			 "\\\"mutation\\\") } "
+			 "}\",\"operationName\":\"Stock\",\"variables\":{\"p\":\"bolt-m8\"}}",
 			 "graphql query");
 }
 
 /* Every cut of a document ends, and a cut one is never a certain read. */
 static void a_document_cut_anywhere_is_no_read(void **state)
 {
-	static const char document[] = "query A($x: I = {a: \"q\\\"}\"}) @d { a(x: \"\"\"b\\\"\"\"c\"\"\") }  mutation B { pay }";
+	static const char document[] = "query A($x: I = {a: \"q\\\"}\"}) @d { a(x: "
+				       "\"\"\"b\\\"\"\"c\"\"\") }  mutation B { pay }";
 	struct built_call built;
 	struct call *call = build_call(&built, "POST", "/graphql", "", "");
 	const char *first_end = strstr(document, "}  mutation") + 1;
@@ -242,7 +269,8 @@ static void a_document_cut_anywhere_is_no_read(void **state)
 	call->content_type = BYTES("application/graphql");
 	for (size_t size = 0; size < sizeof(document); size++) {
 		uint8_t *copy = malloc(size ? size : 1);
-		bool whole_query = size >= (size_t)(first_end - document) && size <= (size_t)(first_end - document) + 2;
+		bool whole_query = size >= (size_t)(first_end - document) &&
+				   size <= (size_t)(first_end - document) + 2;
 
 		memcpy(copy, document, size);
 		call->body = (struct bytes){copy, size};

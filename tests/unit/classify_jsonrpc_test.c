@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * JSON-RPC, MCP and A2A: every method of the tables, tools by annotation and
- * by name, batches, headers, and messages that mean to confuse.
+ * JSON-RPC, MCP and A2A: every method of the tables, batches, headers, and
+ * messages that mean to confuse.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,8 @@
 #include "limits.h"
 
 #define RPC(rest) "{\"jsonrpc\":\"2.0\",\"id\":7," rest "}"
-#define TOOL(name) RPC("\"method\":\"tools/call\",\"params\":{\"name\":\"" name "\",\"arguments\":{}}")
+#define TOOL(name) \
+	RPC("\"method\":\"tools/call\",\"params\":{\"name\":\"" name "\",\"arguments\":{}}")
 
 static int make_classifier(void **state)
 {
@@ -40,34 +41,64 @@ static void knows_every_method_of_mcp_and_a2a(void **state)
 #define A2A(name) {name, PROTOCOL_A2A, CLASS_READ, false, false, "a2a " name}
 #define SEND(name) {name, PROTOCOL_A2A, CLASS_MUTATING, false, true, "a2a " name}
 #define AGAIN(name) {name, PROTOCOL_A2A, CLASS_MUTATING, true, true, "a2a " name}
-		MCP("initialize"), MCP("ping"), MCP("tools/list"), MCP("resources/list"), MCP("resources/read"),
-		MCP("resources/templates/list"), MCP("prompts/list"), MCP("prompts/get"), MCP("roots/list"),
-		MCP("completion/complete"), MCP("logging/setLevel"), MCP("server/discover"), MCP("subscriptions/listen"),
+		MCP("initialize"),
+		MCP("ping"),
+		MCP("tools/list"),
+		MCP("resources/list"),
+		MCP("resources/read"),
+		MCP("resources/templates/list"),
+		MCP("prompts/list"),
+		MCP("prompts/get"),
+		MCP("roots/list"),
+		MCP("completion/complete"),
+		MCP("logging/setLevel"),
+		MCP("server/discover"),
+		MCP("subscriptions/listen"),
 		MCP("tasks/result"),
-		{"resources/subscribe", PROTOCOL_MCP, CLASS_MUTATING, true, false, "mcp resources/subscribe"},
-		{"resources/unsubscribe", PROTOCOL_MCP, CLASS_MUTATING, true, false, "mcp resources/unsubscribe"},
-		{"notifications/initialized", PROTOCOL_MCP, CLASS_READ, false, false, "mcp notification"},
-		{"notifications/cancelled", PROTOCOL_MCP, CLASS_READ, false, false, "mcp notification"},
+		{"resources/subscribe", PROTOCOL_MCP, CLASS_MUTATING, true, false,
+		 "mcp resources/subscribe"},
+		{"resources/unsubscribe", PROTOCOL_MCP, CLASS_MUTATING, true, false,
+		 "mcp resources/unsubscribe"},
+		{"notifications/initialized", PROTOCOL_MCP, CLASS_READ, false, false,
+		 "mcp notification"},
+		{"notifications/cancelled", PROTOCOL_MCP, CLASS_READ, false, false,
+		 "mcp notification"},
 		{"tasks/get", PROTOCOL_A2A, CLASS_READ, false, false, "json-rpc tasks/get"},
 		{"tasks/list", PROTOCOL_A2A, CLASS_READ, false, false, "json-rpc tasks/list"},
 		{"tasks/cancel", PROTOCOL_A2A, CLASS_MUTATING, true, true, "json-rpc tasks/cancel"},
-		SEND("SendMessage"), SEND("SendStreamingMessage"), SEND("message/send"), SEND("message/stream"),
-		SEND("tasks/send"), SEND("tasks/sendSubscribe"), SEND("CreateTaskPushNotificationConfig"),
-		A2A("GetTask"), A2A("ListTasks"), A2A("SubscribeToTask"), A2A("tasks/resubscribe"),
-		A2A("GetExtendedAgentCard"), A2A("agent/getAuthenticatedExtendedCard"),
-		A2A("GetTaskPushNotificationConfig"), A2A("ListTaskPushNotificationConfigs"),
-		A2A("tasks/pushNotificationConfig/get"), A2A("tasks/pushNotificationConfig/list"),
-		AGAIN("CancelTask"), AGAIN("DeleteTaskPushNotificationConfig"),
-		AGAIN("tasks/pushNotificationConfig/delete"), AGAIN("tasks/pushNotificationConfig/set"),
+		SEND("SendMessage"),
+		SEND("SendStreamingMessage"),
+		SEND("message/send"),
+		SEND("message/stream"),
+		SEND("tasks/send"),
+		SEND("tasks/sendSubscribe"),
+		SEND("CreateTaskPushNotificationConfig"),
+		A2A("GetTask"),
+		A2A("ListTasks"),
+		A2A("SubscribeToTask"),
+		A2A("tasks/resubscribe"),
+		A2A("GetExtendedAgentCard"),
+		A2A("agent/getAuthenticatedExtendedCard"),
+		A2A("GetTaskPushNotificationConfig"),
+		A2A("ListTaskPushNotificationConfigs"),
+		A2A("tasks/pushNotificationConfig/get"),
+		A2A("tasks/pushNotificationConfig/list"),
+		AGAIN("CancelTask"),
+		AGAIN("DeleteTaskPushNotificationConfig"),
+		AGAIN("tasks/pushNotificationConfig/delete"),
+		AGAIN("tasks/pushNotificationConfig/set"),
 	};
 	char body[200];
 
 	for (size_t i = 0; i < ROW_COUNT(rows); i++) {
-		struct class_row row = ROW("/rpc", body, rows[i].class, CLASS_BY_PROTOCOL, rows[i].by,
-					   .idempotent = rows[i].idempotent, .known_write = rows[i].known_write,
-					   .tool = rows[i].method, .protocol = rows[i].protocol);
+		struct class_row row =
+			ROW("/rpc", body, rows[i].class, CLASS_BY_PROTOCOL, rows[i].by,
+			    .idempotent = rows[i].idempotent, .known_write = rows[i].known_write,
+			    .tool = rows[i].method, .protocol = rows[i].protocol);
 
-		snprintf(body, sizeof(body), "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{}}", rows[i].method);
+		snprintf(body, sizeof(body),
+			 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{}}",
+			 rows[i].method);
 		assert_posts(*state, &row, 1);
 	}
 }
@@ -84,14 +115,16 @@ static void tells_mcp_from_others_by_header_or_path(void **state)
 		{"/mcp", "", PROTOCOL_MCP, CLASS_READ, "mcp method */list"},
 		{"/x/MCP/", "", PROTOCOL_MCP, CLASS_READ, "mcp method */list"},
 		{"/rpc", "Mcp-Session-Id: s-1", PROTOCOL_MCP, CLASS_READ, "mcp method */list"},
-		{"/rpc", "MCP-Protocol-Version: 2025-06-18", PROTOCOL_MCP, CLASS_READ, "mcp method */list"},
+		{"/rpc", "MCP-Protocol-Version: 2025-06-18", PROTOCOL_MCP, CLASS_READ,
+		 "mcp method */list"},
 		{"/rpc", "Mcp-Method: things/list", PROTOCOL_MCP, CLASS_READ, "mcp method */list"},
 		{"/rpc", "", PROTOCOL_JSON_RPC, CLASS_READ, "tool prefix list_"},
 	};
 	struct built_call built;
 
 	for (size_t i = 0; i < ROW_COUNT(rows); i++) {
-		struct call *call = build_call(&built, "POST", rows[i].path, rows[i].fields, RPC("\"method\":\"things/list\""));
+		struct call *call = build_call(&built, "POST", rows[i].path, rows[i].fields,
+					       RPC("\"method\":\"things/list\""));
 
 		classify_call(*state, call);
 		assert_string_equal(call->class_by, rows[i].by);
@@ -102,148 +135,30 @@ static void tells_mcp_from_others_by_header_or_path(void **state)
 
 static void judges_other_methods_by_their_words(void **state)
 {
-#define OTHER(method, its_class, source, by, write)                                                   \
-	ROW("/rpc", RPC("\"method\":\"" method "\""), its_class, source, by, .known_write = write, .tool = method, \
-	    .protocol = PROTOCOL_JSON_RPC)
+#define OTHER(method, its_class, source, by, write)                                                \
+	ROW("/rpc", RPC("\"method\":\"" method "\""), its_class, source, by, .known_write = write, \
+	    .tool = method, .protocol = PROTOCOL_JSON_RPC)
 	static const struct class_row rows[] = {
-		OTHER("orders.create", CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix create_", true),
+		OTHER("orders.create", CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix create_",
+		      true),
 		OTHER("user.get", CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_", false),
 		OTHER("getUser", CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_", false),
-		OTHER("chargeCard", CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix charge_", true),
+		OTHER("chargeCard", CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix charge_",
+		      true),
 		OTHER("frobnicate", CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc method", false),
 		OTHER("a.b.", CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc method", false),
-		ROW("/mcp", RPC("\"method\":\"things/read\""), CLASS_READ, CLASS_BY_PROTOCOL, "mcp method */read",
-		    .tool = "things/read", .protocol = PROTOCOL_MCP),
-		ROW("/mcp", RPC("\"method\":\"things/get\""), CLASS_READ, CLASS_BY_PROTOCOL, "mcp method */get",
-		    .tool = "things/get", .protocol = PROTOCOL_MCP),
-		ROW("/mcp", RPC("\"method\":\"/get\""), CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_", .tool = "/get",
-		    .protocol = PROTOCOL_MCP),
+		ROW("/mcp", RPC("\"method\":\"things/read\""), CLASS_READ, CLASS_BY_PROTOCOL,
+		    "mcp method */read", .tool = "things/read", .protocol = PROTOCOL_MCP),
+		ROW("/mcp", RPC("\"method\":\"things/get\""), CLASS_READ, CLASS_BY_PROTOCOL,
+		    "mcp method */get", .tool = "things/get", .protocol = PROTOCOL_MCP),
+		ROW("/mcp", RPC("\"method\":\"/get\""), CLASS_READ, CLASS_BY_TOOL_NAME,
+		    "tool prefix get_", .tool = "/get", .protocol = PROTOCOL_MCP),
 		/* a path that reads says nothing about a JSON-RPC method */
-		ROW("/search", RPC("\"method\":\"frobnicate\""), CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc method",
-		    .tool = "frobnicate", .protocol = PROTOCOL_JSON_RPC),
+		ROW("/search", RPC("\"method\":\"frobnicate\""), CLASS_MUTATING, CLASS_BY_METHOD,
+		    "json-rpc method", .tool = "frobnicate", .protocol = PROTOCOL_JSON_RPC),
 	};
 
 	assert_posts(*state, rows, ROW_COUNT(rows));
-}
-
-static void judges_a_tool_without_annotation_by_its_name(void **state)
-{
-#define MCP_TOOL(name, its_class, source, by, write)                                              \
-	ROW("/mcp", TOOL(name), its_class, source, by, .known_write = write, .tool = name, .protocol = PROTOCOL_MCP)
-#define READING(name, verb) MCP_TOOL(name, CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix " verb "_", false)
-#define WRITING(name, verb) MCP_TOOL(name, CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix " verb "_", true)
-#define UNKNOWN(name) MCP_TOOL(name, CLASS_MUTATING, CLASS_BY_PROTOCOL, "mcp tools/call", false)
-	static const struct class_row rows[] = {
-		READING("get_gauge", "get"), READING("list_orders", "list"), READING("search", "search"),
-		READING("read_file", "read"), READING("fetch", "fetch"), READING("mcp__github__get_issue", "get"),
-		READING("Get-Item", "get"), READING("getItem", "get"), READING("GetItem", "get"),
-		WRITING("create_ticket", "create"), WRITING("charge", "charge"), WRITING("refund_order", "refund"),
-		WRITING("send_mail", "send"), WRITING("delete_file", "delete"), WRITING("update_row", "update"),
-		WRITING("add_user", "add"), WRITING("append_row", "append"), WRITING("approve_pr", "approve"),
-		WRITING("archive_mail", "archive"), WRITING("assign_to", "assign"), WRITING("book_room", "book"),
-		WRITING("buy_stock", "buy"), WRITING("cancel_order", "cancel"), WRITING("capture_payment", "capture"),
-		WRITING("checkout_cart", "checkout"), WRITING("deploy_app", "deploy"), WRITING("deposit_money", "deposit"),
-		WRITING("destroy_vm", "destroy"), WRITING("drop_table", "drop"), WRITING("edit_page", "edit"),
-		WRITING("insert_row", "insert"), WRITING("invite_user", "invite"), WRITING("merge_pr", "merge"),
-		WRITING("modify_x", "modify"), WRITING("move_file", "move"), WRITING("patch_x", "patch"),
-		WRITING("pay_bill", "pay"), WRITING("post_message", "post"), WRITING("publish_page", "publish"),
-		WRITING("purchase_x", "purchase"), WRITING("put_object", "put"), WRITING("register_x", "register"),
-		WRITING("reject_pr", "reject"), WRITING("remove_x", "remove"), WRITING("rename_x", "rename"),
-		WRITING("replace_x", "replace"), WRITING("reply_to", "reply"), WRITING("reset_x", "reset"),
-		WRITING("restore_x", "restore"), WRITING("schedule_x", "schedule"), WRITING("set_x", "set"),
-		WRITING("submit_x", "submit"), WRITING("transfer_x", "transfer"), WRITING("upload_x", "upload"),
-		WRITING("upsert_x", "upsert"), WRITING("withdraw_x", "withdraw"), WRITING("write_file", "write"),
-		WRITING("slack.postMessage", "post"), UNKNOWN("get_or_create_user"), UNKNOWN("weather"), UNKNOWN("gettysburg"),
-		UNKNOWN("run_query"),
-		ROW("/mcp", RPC("\"method\":\"tools/call\""), CLASS_MUTATING, CLASS_BY_PROTOCOL, "mcp tools/call",
-		    .tool = "tools/call", .protocol = PROTOCOL_MCP),
-		ROW("/mcp", RPC("\"method\":\"tools/call\",\"params\":{\"name\":5}"), CLASS_MUTATING, CLASS_BY_PROTOCOL,
-		    "mcp tools/call", .tool = "tools/call", .protocol = PROTOCOL_MCP),
-		ROW("/mcp", RPC("\"method\":\"tools/call\",\"params\":[\"get_x\"]"), CLASS_MUTATING, CLASS_BY_PROTOCOL,
-		    "mcp tools/call", .tool = "tools/call", .protocol = PROTOCOL_MCP),
-	};
-
-	assert_posts(*state, rows, ROW_COUNT(rows));
-}
-
-static void learn(struct classifier *classifier, const char *answer)
-{
-	struct built_call built;
-	struct call *call = build_call(&built, "POST", "/mcp", "", RPC("\"method\":\"tools/list\""));
-
-	classify_call(classifier, call);
-	assert_true(classify_wants_answer(call));
-	assert_int_equal(classify_answer(classifier, call, bytes_of_string(answer)), 0);
-}
-
-#define HINTED(name, hints) "{\"name\":\"" name "\",\"annotations\":{" hints "}}"
-
-static void believes_annotations_before_names(void **state)
-{
-#define BY_HINT(name, its_class, its_by, again)                                                               \
-	ROW("/mcp", TOOL(name), its_class, CLASS_BY_PROTOCOL, its_by, .idempotent = again,                        \
-	    .known_write = (its_class) == CLASS_MUTATING, .tool = name, .protocol = PROTOCOL_MCP)
-	static const struct class_row rows[] = {
-		BY_HINT("create_report", CLASS_READ, "mcp annotation readOnlyHint", false),
-		BY_HINT("get_set", CLASS_MUTATING, "mcp annotation idempotentHint", true),
-		BY_HINT("get_token", CLASS_MUTATING, "mcp annotation readOnlyHint false", false),
-		BY_HINT("read_once", CLASS_MUTATING, "mcp annotation destructiveHint", false),
-		/* listed, but nothing said: the name decides */
-		ROW("/mcp", TOOL("get_plain"), CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_", .tool = "get_plain",
-		    .protocol = PROTOCOL_MCP),
-		ROW("/mcp", TOOL("get_soft"), CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_", .tool = "get_soft",
-		    .protocol = PROTOCOL_MCP),
-		ROW("/mcp", TOOL("get_odd"), CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_", .tool = "get_odd",
-		    .protocol = PROTOCOL_MCP),
-		/* another endpoint has not said so */
-		ROW("/other", TOOL("create_report"), CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix create_",
-		    .known_write = true, .tool = "create_report", .protocol = PROTOCOL_MCP),
-	};
-
-	learn(*state, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"tools\":["
-		HINTED("create_report", "\"readOnlyHint\":true,\"idempotentHint\":true") ","
-		HINTED("get_set", "\"readOnlyHint\":false,\"idempotentHint\":true") ","
-		HINTED("get_token", "\"readOnlyHint\":false") ","
-		HINTED("read_once", "\"destructiveHint\":true") ","
-		HINTED("get_soft", "\"destructiveHint\":false,\"idempotentHint\":false") ","
-		HINTED("get_odd", "\"readOnlyHint\":\"true\"") ","
-		"{\"name\":\"get_plain\"}]}}");
-	assert_posts(*state, rows, ROW_COUNT(rows));
-}
-
-static void wants_the_answer_of_a_tools_list_only(void **state)
-{
-	static const struct {
-		const char *body;
-		bool wanted;
-	} rows[] = {
-		{RPC("\"method\":\"tools/list\""), true},
-		{"[" RPC("\"method\":\"ping\"") "," RPC("\"method\":\"tools/list\"") "]", true},
-		{RPC("\"method\":\"tools/call\",\"params\":{\"name\":\"tools/list\"}"), false},
-		{RPC("\"method\":\"prompts/list\""), false},
-		{"{\"method\":\"tools/list\"}", false},
-		{"{}", false},
-	};
-	struct built_call built;
-
-	for (size_t i = 0; i < ROW_COUNT(rows); i++) {
-		struct call *call = build_call(&built, "POST", "/mcp", "", rows[i].body);
-
-		classify_call(*state, call);
-		assert_int_equal(classify_wants_answer(call), rows[i].wanted);
-	}
-}
-
-static void learns_nothing_from_the_answer_to_another_call(void **state)
-{
-	struct built_call built;
-	struct call *call = build_call(&built, "POST", "/mcp", "", TOOL("weather"));
-
-	classify_call(*state, call);
-	assert_int_equal(classify_answer(*state, call, BYTES("{\"result\":{\"tools\":[{\"name\":\"weather\","
-							    "\"annotations\":{\"readOnlyHint\":true}}]}}")), 0);
-	classify_call(*state, call);
-	assert_string_equal(call->class_by, "mcp tools/call");
 }
 
 static void a_batch_is_what_its_worst_message_is(void **state)
@@ -251,23 +166,27 @@ static void a_batch_is_what_its_worst_message_is(void **state)
 #define PING RPC("\"method\":\"ping\"")
 #define GET_X RPC("\"method\":\"get_x\"")
 	static const struct class_row rows[] = {
-		ROW("/mcp", "[" PING "]", CLASS_READ, CLASS_BY_PROTOCOL, "mcp ping", .tool = "ping", .protocol = PROTOCOL_MCP),
-		ROW("/mcp", "[" PING "," GET_X "," PING "]", CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_",
-		    .tool = "get_x", .protocol = PROTOCOL_MCP),
-		ROW("/mcp", "[" PING "," TOOL("weather") "," TOOL("create_x") "," GET_X "]", CLASS_MUTATING,
-		    CLASS_BY_TOOL_NAME, "tool prefix create_", .known_write = true, .tool = "create_x",
+		ROW("/mcp", "[" PING "]", CLASS_READ, CLASS_BY_PROTOCOL, "mcp ping", .tool = "ping",
 		    .protocol = PROTOCOL_MCP),
-		ROW("/rpc", "[" RPC("\"method\":\"CancelTask\"") "," RPC("\"method\":\"frob\"") "]", CLASS_MUTATING,
-		    CLASS_BY_METHOD, "json-rpc method", .tool = "frob", .protocol = PROTOCOL_A2A),
-		ROW("/rpc", "[" RPC("\"method\":\"frob\"") "," RPC("\"method\":\"CancelTask\"") "]", CLASS_MUTATING,
-		    CLASS_BY_METHOD, "json-rpc method", .tool = "frob", .protocol = PROTOCOL_A2A),
-		ROW("/rpc", "[" RPC("\"method\":\"CancelTask\"") "," RPC("\"method\":\"GetTask\"") "]", CLASS_MUTATING,
-		    CLASS_BY_PROTOCOL, "a2a CancelTask", .idempotent = true, .known_write = true, .tool = "CancelTask",
+		ROW("/mcp", "[" PING "," GET_X "," PING "]", CLASS_READ, CLASS_BY_TOOL_NAME,
+		    "tool prefix get_", .tool = "get_x", .protocol = PROTOCOL_MCP),
+		ROW("/mcp", "[" PING "," TOOL("weather") "," TOOL("create_x") "," GET_X "]",
+		    CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix create_", .known_write = true,
+		    .tool = "create_x", .protocol = PROTOCOL_MCP),
+		ROW("/rpc", "[" RPC("\"method\":\"CancelTask\"") "," RPC("\"method\":\"frob\"") "]",
+		    CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc method", .tool = "frob",
 		    .protocol = PROTOCOL_A2A),
-		ROW("/mcp", "[" PING ",5]", CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc batch unclear",
-		    .protocol = PROTOCOL_MCP),
-		ROW("/mcp", "[" PING " " TOOL("create_x") "]", CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc batch unclear",
-		    .protocol = PROTOCOL_MCP),
+		ROW("/rpc", "[" RPC("\"method\":\"frob\"") "," RPC("\"method\":\"CancelTask\"") "]",
+		    CLASS_MUTATING, CLASS_BY_METHOD, "json-rpc method", .tool = "frob",
+		    .protocol = PROTOCOL_A2A),
+		ROW("/rpc",
+		    "[" RPC("\"method\":\"CancelTask\"") "," RPC("\"method\":\"GetTask\"") "]",
+		    CLASS_MUTATING, CLASS_BY_PROTOCOL, "a2a CancelTask", .idempotent = true,
+		    .known_write = true, .tool = "CancelTask", .protocol = PROTOCOL_A2A),
+		ROW("/mcp", "[" PING ",5]", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "json-rpc batch unclear", .protocol = PROTOCOL_MCP),
+		ROW("/mcp", "[" PING " " TOOL("create_x") "]", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "json-rpc batch unclear", .protocol = PROTOCOL_MCP),
 		ROW("/mcp", "[5," PING "]", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 		ROW("/mcp", "[\"jsonrpc\"]", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 	};
@@ -278,12 +197,13 @@ static void a_batch_is_what_its_worst_message_is(void **state)
 static void an_answer_to_the_server_is_no_call(void **state)
 {
 	static const struct class_row rows[] = {
-		ROW("/mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", CLASS_READ, CLASS_BY_PROTOCOL,
-		    "json-rpc response", .protocol = PROTOCOL_MCP),
-		ROW("/rpc", "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1}}", CLASS_READ, CLASS_BY_PROTOCOL,
-		    "json-rpc response", .protocol = PROTOCOL_JSON_RPC),
-		ROW("/mcp", "{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"result\":{}}", CLASS_MUTATING, CLASS_BY_PROTOCOL,
-		    "mcp tools/call", .tool = "tools/call", .protocol = PROTOCOL_MCP),
+		ROW("/mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", CLASS_READ,
+		    CLASS_BY_PROTOCOL, "json-rpc response", .protocol = PROTOCOL_MCP),
+		ROW("/rpc", "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1}}", CLASS_READ,
+		    CLASS_BY_PROTOCOL, "json-rpc response", .protocol = PROTOCOL_JSON_RPC),
+		ROW("/mcp", "{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"result\":{}}",
+		    CLASS_MUTATING, CLASS_BY_PROTOCOL, "mcp tools/call", .tool = "tools/call",
+		    .protocol = PROTOCOL_MCP),
 	};
 
 	assert_posts(*state, rows, ROW_COUNT(rows));
@@ -294,8 +214,10 @@ static void does_not_believe_a_member_that_stands_twice(void **state)
 	static const char *const bodies[] = {
 		RPC("\"method\":\"ping\",\"method\":\"tools/call\""),
 		RPC("\"method\":\"tools/call\",\"meth\\u006fd\":\"ping\""),
-		RPC("\"method\":\"tools/call\",\"params\":{\"name\":\"get_x\"},\"params\":{\"name\":\"create_x\"}"),
-		RPC("\"method\":\"tools/call\",\"params\":{\"name\":\"get_x\",\"name\":\"create_x\"}"),
+		RPC("\"method\":\"tools/"
+		    "call\",\"params\":{\"name\":\"get_x\"},\"params\":{\"name\":\"create_x\"}"),
+		RPC("\"method\":\"tools/"
+		    "call\",\"params\":{\"name\":\"get_x\",\"name\":\"create_x\"}"),
 		RPC("\"method\":\"tools/call\",\"params\":{\"name\":\"get_x\" \"a\":1}"),
 	};
 	struct built_call built;
@@ -314,13 +236,18 @@ static void does_not_believe_a_member_that_stands_twice(void **state)
 static void what_is_not_json_rpc_2_is_none(void **state)
 {
 	static const struct class_row rows[] = {
-		ROW("/mcp", "{\"jsonrpc\":\"1.0\",\"method\":\"ping\"}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/mcp", "{\"jsonrpc\":2.0,\"method\":\"ping\"}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/mcp", "{\"method\":\"ping\"}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
+		ROW("/mcp", "{\"jsonrpc\":\"1.0\",\"method\":\"ping\"}", CLASS_MUTATING,
+		    CLASS_BY_METHOD, "method POST"),
+		ROW("/mcp", "{\"jsonrpc\":2.0,\"method\":\"ping\"}", CLASS_MUTATING,
+		    CLASS_BY_METHOD, "method POST"),
+		ROW("/mcp", "{\"method\":\"ping\"}", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "method POST"),
 		ROW("/mcp", RPC("\"method\":7"), CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 		ROW("/mcp", RPC("\"method\":\"\""), CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/mcp", "{\"jsonrpc\":\"2.0\",\"method\":\"ping\"", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/mcp", "{\"a\":{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
+		ROW("/mcp", "{\"jsonrpc\":\"2.0\",\"method\":\"ping\"", CLASS_MUTATING,
+		    CLASS_BY_METHOD, "method POST"),
+		ROW("/mcp", "{\"a\":{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}}", CLASS_MUTATING,
+		    CLASS_BY_METHOD, "method POST"),
 		ROW("/mcp", "\"jsonrpc\"", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 		ROW("/mcp", "", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 	};
@@ -336,12 +263,13 @@ static void takes_headers_where_the_body_cannot_be_seen(void **state)
 		struct class_row row;
 	} rows[] = {
 		{"Mcp-Method: tools/call\nMcp-Name: create_ticket",
-		 ROW("/mcp", NULL, CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix create_", .known_write = true,
-		     .tool = "create_ticket", .protocol = PROTOCOL_MCP)},
+		 ROW("/mcp", NULL, CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix create_",
+		     .known_write = true, .tool = "create_ticket", .protocol = PROTOCOL_MCP)},
 		{"Mcp-Method: resources/read\nMcp-Name: file:///x",
-		 ROW("/mcp", NULL, CLASS_READ, CLASS_BY_PROTOCOL, "mcp resources/read", .tool = "resources/read",
-		     .protocol = PROTOCOL_MCP)},
-		{"Mcp-Session-Id: s", ROW("/mcp", NULL, CLASS_MUTATING, CLASS_BY_METHOD, "method POST")},
+		 ROW("/mcp", NULL, CLASS_READ, CLASS_BY_PROTOCOL, "mcp resources/read",
+		     .tool = "resources/read", .protocol = PROTOCOL_MCP)},
+		{"Mcp-Session-Id: s",
+		 ROW("/mcp", NULL, CLASS_MUTATING, CLASS_BY_METHOD, "method POST")},
 	};
 	struct built_call built;
 
@@ -359,7 +287,8 @@ static void the_body_counts_before_the_headers(void **state)
 {
 	struct built_call built;
 	struct call *call =
-		build_call(&built, "POST", "/mcp", "Mcp-Method: tools/list\nMcp-Name: get_x", TOOL("create_ticket"));
+		build_call(&built, "POST", "/mcp", "Mcp-Method: tools/list\nMcp-Name: get_x",
+			   TOOL("create_ticket"));
 
 	classify_call(*state, call);
 	assert_string_equal(call->class_by, "tool prefix create_");
@@ -367,77 +296,24 @@ static void the_body_counts_before_the_headers(void **state)
 	assert_false(classify_wants_answer(call));
 }
 
-static void sees_a_continuation(void **state)
-{
-	static const struct {
-		const char *params;
-		bool continues;
-	} rows[] = {
-		{"{\"name\":\"book_trip\",\"inputResponses\":{\"a\":{}}}", true},
-		{"{\"name\":\"book_trip\",\"requestState\":\"s\"}", true},
-		{"{\"name\":\"book_trip\",\"requestState\":null}", false},
-		{"{\"name\":\"book_trip\",\"arguments\":{\"requestState\":\"s\"}}", false},
-		{"{\"name\":\"book_trip\"}", false},
-	};
-	struct built_call built;
-	char body[300];
-
-	for (size_t i = 0; i < ROW_COUNT(rows); i++) {
-		struct call *call;
-
-		snprintf(body, sizeof(body), RPC("\"method\":\"tools/call\",\"params\":%s"), rows[i].params);
-		call = build_call(&built, "POST", "/mcp", "", body);
-		classify_call(*state, call);
-		assert_int_equal(call->mcp_continuation, rows[i].continues);
-		assert_int_equal(call->class, CLASS_MUTATING);
-	}
-}
-
 static void knows_a2a_over_plain_http(void **state)
 {
 	static const struct class_row rows[] = {
-		ROW("/v1/message:send", "{}", CLASS_MUTATING, CLASS_BY_PROTOCOL, "a2a message:send", .known_write = true,
-		    .protocol = PROTOCOL_A2A),
-		ROW("/message:stream", "{}", CLASS_MUTATING, CLASS_BY_PROTOCOL, "a2a message:stream", .known_write = true,
-		    .protocol = PROTOCOL_A2A),
-		ROW("/v1/tasks/t-1:cancel", "", CLASS_MUTATING, CLASS_BY_PROTOCOL, "a2a tasks:cancel", .idempotent = true,
+		ROW("/v1/message:send", "{}", CLASS_MUTATING, CLASS_BY_PROTOCOL, "a2a message:send",
 		    .known_write = true, .protocol = PROTOCOL_A2A),
-		ROW("/v1/tasks/t-1:subscribe", "", CLASS_READ, CLASS_BY_PROTOCOL, "a2a tasks:subscribe",
+		ROW("/message:stream", "{}", CLASS_MUTATING, CLASS_BY_PROTOCOL,
+		    "a2a message:stream", .known_write = true, .protocol = PROTOCOL_A2A),
+		ROW("/v1/tasks/t-1:cancel", "", CLASS_MUTATING, CLASS_BY_PROTOCOL,
+		    "a2a tasks:cancel", .idempotent = true, .known_write = true,
 		    .protocol = PROTOCOL_A2A),
-		ROW("/v1/jobs/t-1:cancel", "", CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix cancel_", .known_write = true),
+		ROW("/v1/tasks/t-1:subscribe", "", CLASS_READ, CLASS_BY_PROTOCOL,
+		    "a2a tasks:subscribe", .protocol = PROTOCOL_A2A),
+		ROW("/v1/jobs/t-1:cancel", "", CLASS_MUTATING, CLASS_BY_TOOL_NAME,
+		    "tool prefix cancel_", .known_write = true),
 		ROW("/v1/tasks/t-1:frob", "", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 	};
 
 	assert_posts(*state, rows, ROW_COUNT(rows));
-}
-
-/* Wire cases: a write tool (11), and a tool that tools/list calls read-only (16). */
-static void gives_the_cases_their_classes(void **state)
-{
-	static const char write[] =
-		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"create_ticket\","
-		"\"arguments\":{\"title\":\"Belt slips\",\"queue\":\"line-4\"},\"_meta\":{\"progressToken\":\"p-7\"}}}";
-	static const char gauge[] =
-		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"read_gauge\","
-		"\"arguments\":{\"gauge\":\"g1\"},\"_meta\":{\"progressToken\":\"p-2\"}}}";
-	static const struct class_row unlearnt[] = {
-		ROW("/mcp", write, CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix create_", .known_write = true,
-		    .tool = "create_ticket", .protocol = PROTOCOL_MCP),
-		ROW("/mcp", gauge, CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix read_", .tool = "read_gauge",
-		    .protocol = PROTOCOL_MCP),
-	};
-	static const struct class_row learnt[] = {
-		ROW("/mcp", write, CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix create_", .known_write = true,
-		    .tool = "create_ticket", .protocol = PROTOCOL_MCP),
-		ROW("/mcp", gauge, CLASS_READ, CLASS_BY_PROTOCOL, "mcp annotation readOnlyHint", .tool = "read_gauge",
-		    .protocol = PROTOCOL_MCP),
-	};
-
-	assert_posts(*state, unlearnt, ROW_COUNT(unlearnt));
-	learn(*state, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"read_gauge\",\"inputSchema\":{\"type\":"
-		      "\"object\"},\"annotations\":{\"readOnlyHint\":true}},{\"name\":\"create_ticket\",\"inputSchema\":"
-		      "{\"type\":\"object\"}}]}}");
-	assert_posts(*state, learnt, ROW_COUNT(learnt));
 }
 
 static void does_not_go_deeper_than_the_limit(void **state)
@@ -448,7 +324,10 @@ static void does_not_go_deeper_than_the_limit(void **state)
 
 	for (size_t depth = LIMIT_JSON_DEPTH; depth <= LIMIT_JSON_DEPTH + 1; depth++) {
 		buffer_clear(&body);
-		assert_int_equal(buffer_append(&body, BYTES("{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"x\":")), 0);
+		assert_int_equal(
+			buffer_append(&body,
+				      BYTES("{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"x\":")),
+			0);
 		for (size_t i = 0; i < depth; i++)
 			assert_int_equal(buffer_append_byte(&body, '['), 0);
 		for (size_t i = 0; i < depth; i++)
@@ -457,7 +336,8 @@ static void does_not_go_deeper_than_the_limit(void **state)
 		call->body = buffer_bytes(&body);
 		call->body_bytes = body.size;
 		classify_call(*state, call);
-		assert_string_equal(call->class_by, depth == LIMIT_JSON_DEPTH ? "mcp ping" : "method POST");
+		assert_string_equal(call->class_by,
+				    depth == LIMIT_JSON_DEPTH ? "mcp ping" : "method POST");
 	}
 	buffer_done(&body);
 }
@@ -469,19 +349,13 @@ int main(void)
 		TEST(knows_every_method_of_mcp_and_a2a),
 		TEST(tells_mcp_from_others_by_header_or_path),
 		TEST(judges_other_methods_by_their_words),
-		TEST(judges_a_tool_without_annotation_by_its_name),
-		TEST(believes_annotations_before_names),
-		TEST(wants_the_answer_of_a_tools_list_only),
-		TEST(learns_nothing_from_the_answer_to_another_call),
 		TEST(a_batch_is_what_its_worst_message_is),
 		TEST(an_answer_to_the_server_is_no_call),
 		TEST(does_not_believe_a_member_that_stands_twice),
 		TEST(what_is_not_json_rpc_2_is_none),
 		TEST(takes_headers_where_the_body_cannot_be_seen),
 		TEST(the_body_counts_before_the_headers),
-		TEST(sees_a_continuation),
 		TEST(knows_a2a_over_plain_http),
-		TEST(gives_the_cases_their_classes),
 		TEST(does_not_go_deeper_than_the_limit),
 	};
 

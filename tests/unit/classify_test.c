@@ -53,7 +53,8 @@ static void takes_a_method_at_its_word(void **state)
 		struct call *call = build_call(&built, rows[i].method, "/v1/charges", "", NULL);
 
 		classify_call(*state, call);
-		assert_class(call, &(struct class_row){.class = rows[i].class, .by = rows[i].by,
+		assert_class(call, &(struct class_row){.class = rows[i].class,
+						       .by = rows[i].by,
 						       .idempotent = rows[i].idempotent});
 	}
 }
@@ -79,7 +80,8 @@ static void asks_no_path_where_the_method_has_spoken(void **state)
 	struct built_call built;
 
 	for (size_t i = 0; i < ROW_COUNT(rows); i++) {
-		struct call *call = build_call(&built, rows[i].method, rows[i].path, "", rows[i].body);
+		struct call *call =
+			build_call(&built, rows[i].method, rows[i].path, "", rows[i].body);
 
 		classify_call(*state, call);
 		assert_string_equal(call->class_by, rows[i].by);
@@ -103,15 +105,20 @@ static void an_override_is_the_method(void **state)
 		{"GET", "X-HTTP-Method-Override: DELETE", CLASS_MUTATING, "method DELETE"},
 		{"POST", "X-HTTP-Method-Override: BREW", CLASS_MUTATING, "method not known"},
 		{"POST", "X-HTTP-Method-Override:", CLASS_MUTATING, "method POST"},
-		{"POST", "X-HTTP-Method-Override: GET\nX-HTTP-Method-Override: GET", CLASS_READ, "method GET"},
-		{"POST", "X-HTTP-Method-Override: GET\nX-HTTP-Method-Override: PUT", CLASS_MUTATING, "method POST"},
-		{"POST", "X-HTTP-Method-Override: GET\nX-Method-Override: DELETE", CLASS_MUTATING, "method POST"},
-		{"POST", "X-HTTP-Method-Override: GET\nX-Method-Override: GET", CLASS_READ, "method GET"},
+		{"POST", "X-HTTP-Method-Override: GET\nX-HTTP-Method-Override: GET", CLASS_READ,
+		 "method GET"},
+		{"POST", "X-HTTP-Method-Override: GET\nX-HTTP-Method-Override: PUT", CLASS_MUTATING,
+		 "method POST"},
+		{"POST", "X-HTTP-Method-Override: GET\nX-Method-Override: DELETE", CLASS_MUTATING,
+		 "method POST"},
+		{"POST", "X-HTTP-Method-Override: GET\nX-Method-Override: GET", CLASS_READ,
+		 "method GET"},
 	};
 	struct built_call built;
 
 	for (size_t i = 0; i < ROW_COUNT(rows); i++) {
-		struct call *call = build_call(&built, rows[i].method, "/v1/charges", rows[i].fields, "{}");
+		struct call *call =
+			build_call(&built, rows[i].method, "/v1/charges", rows[i].fields, "{}");
 
 		classify_call(*state, call);
 		assert_string_equal(call->class_by, rows[i].by);
@@ -135,7 +142,8 @@ static void forgets_what_an_earlier_look_said(void **state)
 
 	call->class = CLASS_READ;
 	call->class_source = CLASS_BY_POLICY;
-	call->idempotent_hint = call->known_write = call->mcp_continuation = call->mcp_lists_tools = true;
+	call->idempotent_hint = call->known_write = call->mcp_continuation = call->mcp_lists_tools =
+		true;
 	call->tool = call->model = BYTES("old");
 	call->protocol = PROTOCOL_MCP;
 	classify_call(*state, call);
@@ -147,10 +155,13 @@ static void forgets_what_an_earlier_look_said(void **state)
 static void knows_segments_that_read(void **state)
 {
 	static const char *const words[] = {
-		"search", "_search", "_msearch", "query", "list", "count", "_count", "count_tokens", "tokenize",
-		"detokenize", "apply-template", "rerank", "reranking", "score", "classify", "moderations", "similarity",
-		"validate", "verify", "preview", "estimate", "quote", "lookup", "batch-get", "batchGet", "explain",
-		"status", "poll", "health", "introspect", "userinfo", "get", "read", "fetch",
+		"search",         "_search",    "_msearch",     "query",     "list",
+		"count",          "_count",     "count_tokens", "tokenize",  "detokenize",
+		"apply-template", "rerank",     "reranking",    "score",     "classify",
+		"moderations",    "similarity", "validate",     "verify",    "preview",
+		"estimate",       "quote",      "lookup",       "batch-get", "batchGet",
+		"explain",        "status",     "poll",         "health",    "introspect",
+		"userinfo",       "get",        "read",         "fetch",
 	};
 	static const char *const shapes[] = {"/v1/things/%s", "/%s", "/%s/", "/api/%s/users", "%s"};
 	char path[64], by[64];
@@ -181,20 +192,27 @@ static void knows_paths_of_sign_in_telemetry_and_google_verbs(void **state)
 		ROW("/oauth2/revoke", "", CLASS_AUTH, CLASS_BY_PATH, "auth path oauth/revoke"),
 		ROW("/v1/traces", "", CLASS_TELEMETRY, CLASS_BY_PATH, "telemetry path /v1/traces"),
 		ROW("/otlp/v1/logs", "", CLASS_TELEMETRY, CLASS_BY_PATH, "telemetry path /v1/logs"),
-		ROW("/v1/metrics", "", CLASS_TELEMETRY, CLASS_BY_PATH, "telemetry path /v1/metrics"),
-		ROW("/v0.4/traces", "", CLASS_TELEMETRY, CLASS_BY_PATH, "telemetry path /v0.N/traces"),
-		ROW("/api/v2/spans", "", CLASS_TELEMETRY, CLASS_BY_PATH, "telemetry path /api/v2/spans"),
-		ROW("/loki/api/v1/push", "", CLASS_TELEMETRY, CLASS_BY_PATH, "telemetry path /api/v1/push"),
-		ROW("/api/42/envelope/", "", CLASS_TELEMETRY, CLASS_BY_PATH, "telemetry path /api/N/envelope"),
+		ROW("/v1/metrics", "", CLASS_TELEMETRY, CLASS_BY_PATH,
+		    "telemetry path /v1/metrics"),
+		ROW("/v0.4/traces", "", CLASS_TELEMETRY, CLASS_BY_PATH,
+		    "telemetry path /v0.N/traces"),
+		ROW("/api/v2/spans", "", CLASS_TELEMETRY, CLASS_BY_PATH,
+		    "telemetry path /api/v2/spans"),
+		ROW("/loki/api/v1/push", "", CLASS_TELEMETRY, CLASS_BY_PATH,
+		    "telemetry path /api/v1/push"),
+		ROW("/api/42/envelope/", "", CLASS_TELEMETRY, CLASS_BY_PATH,
+		    "telemetry path /api/N/envelope"),
 		ROW("/v1/docs:get", "{}", CLASS_READ, CLASS_BY_PATH, "google verb :get"),
 		ROW("/v1/docs:list", "{}", CLASS_READ, CLASS_BY_PATH, "google verb :list"),
 		ROW("/v1/docs:search", "{}", CLASS_READ, CLASS_BY_PATH, "google verb :search"),
 		ROW("/v1/docs:query", "{}", CLASS_READ, CLASS_BY_PATH, "google verb :query"),
 		ROW("/v1/docs:lookup", "{}", CLASS_READ, CLASS_BY_PATH, "google verb :lookup"),
 		ROW("/v1/docs:batchGet", "{}", CLASS_READ, CLASS_BY_PATH, "google verb :batchGet"),
-		ROW("/v1/models/m:countTokens", "{}", CLASS_READ, CLASS_BY_PATH, "google verb :count"),
+		ROW("/v1/models/m:countTokens", "{}", CLASS_READ, CLASS_BY_PATH,
+		    "google verb :count"),
 		ROW("/v1/routes:compute", "{}", CLASS_READ, CLASS_BY_PATH, "google verb :compute"),
-		ROW("/v1/p:testIamPermissions", "{}", CLASS_READ, CLASS_BY_PATH, "google verb :test"),
+		ROW("/v1/p:testIamPermissions", "{}", CLASS_READ, CLASS_BY_PATH,
+		    "google verb :test"),
 		/* near misses */
 		ROW("/v1/tokens", "", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 		ROW("/ingest", "{}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
@@ -218,23 +236,40 @@ static void knows_paths_of_sign_in_telemetry_and_google_verbs(void **state)
 /* In a path the verb comes before the path rules: /status/update writes. */
 static void knows_tools_by_the_last_segment(void **state)
 {
-#define WRITES(path, verb) \
-	ROW(path, "{}", CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix " verb "_", .known_write = true)
+#define WRITES(path, verb)                                                           \
+	ROW(path, "{}", CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix " verb "_", \
+	    .known_write = true)
 #define READS(path, verb) ROW(path, "{}", CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix " verb "_")
 #define NEITHER(path) ROW(path, "{}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST")
 	static const struct class_row rows[] = {
-		WRITES("/tools/create_ticket", "create"), WRITES("/tools/charge_card", "charge"),
-		WRITES("/tools/refund-order", "refund"), WRITES("/tools/sendMail", "send"),
-		WRITES("/tools/DeleteUser", "delete"), WRITES("/users/7/update", "update"),
-		WRITES("/status/update", "update"), WRITES("/search/delete/", "delete"),
-		WRITES("/api/chat.postMessage", "post"), WRITES("/charge", "charge"),
-		READS("/tools/get_ticket", "get"), READS("/tools/list-orders", "list"),
-		READS("/tools/searchOrders", "search"), READS("/tools/ReadGauge", "read"),
-		READS("/tools/fetch_page", "fetch"), READS("/api/conversations.list", "list"),
-		NEITHER("/tools/get_or_create_user"), NEITHER("/tools/list-and-close"), NEITHER("/tools/getOrCreateUser"),
-		NEITHER("/tools/readAndMark"), NEITHER("/items/list_42"), NEITHER("/tools/getaway"),
-		NEITHER("/charges"), NEITHER("/tools/listen_in"), NEITHER("/tools/readiness"), NEITHER("/v1/settings"),
-		NEITHER("/tools/addresses"), NEITHER("/tools/my_get"),
+		WRITES("/tools/create_ticket", "create"),
+		WRITES("/tools/charge_card", "charge"),
+		WRITES("/tools/refund-order", "refund"),
+		WRITES("/tools/sendMail", "send"),
+		WRITES("/tools/DeleteUser", "delete"),
+		WRITES("/users/7/update", "update"),
+		WRITES("/status/update", "update"),
+		WRITES("/search/delete/", "delete"),
+		WRITES("/api/chat.postMessage", "post"),
+		WRITES("/charge", "charge"),
+		READS("/tools/get_ticket", "get"),
+		READS("/tools/list-orders", "list"),
+		READS("/tools/searchOrders", "search"),
+		READS("/tools/ReadGauge", "read"),
+		READS("/tools/fetch_page", "fetch"),
+		READS("/api/conversations.list", "list"),
+		NEITHER("/tools/get_or_create_user"),
+		NEITHER("/tools/list-and-close"),
+		NEITHER("/tools/getOrCreateUser"),
+		NEITHER("/tools/readAndMark"),
+		NEITHER("/items/list_42"),
+		NEITHER("/tools/getaway"),
+		NEITHER("/charges"),
+		NEITHER("/tools/listen_in"),
+		NEITHER("/tools/readiness"),
+		NEITHER("/v1/settings"),
+		NEITHER("/tools/addresses"),
+		NEITHER("/tools/my_get"),
 		/* "order" and "android" are no "or" and no "and" */
 		READS("/tools/get_order_android", "get"),
 	};
@@ -244,17 +279,19 @@ static void knows_tools_by_the_last_segment(void **state)
 
 static void knows_model_calls_by_their_path(void **state)
 {
-#define LLM(path, body, by, its_protocol, its_model) \
-	ROW(path, body, CLASS_LLM, CLASS_BY_PROTOCOL, "llm path " by, .protocol = its_protocol, .model = its_model)
-#define CHEAP(path, body, by, its_protocol, its_model) \
-	ROW(path, body, CLASS_LLM, CLASS_BY_PATH, "llm path " by, .protocol = its_protocol, .model = its_model)
+#define LLM(path, body, by, its_protocol, its_model)                                            \
+	ROW(path, body, CLASS_LLM, CLASS_BY_PROTOCOL, "llm path " by, .protocol = its_protocol, \
+	    .model = its_model)
+#define CHEAP(path, body, by, its_protocol, its_model)                                      \
+	ROW(path, body, CLASS_LLM, CLASS_BY_PATH, "llm path " by, .protocol = its_protocol, \
+	    .model = its_model)
 #define M "{\"model\":\"m-1\",\"messages\":[]}"
 #define P "{\"prompt\":\"hi\"}"
 	static const struct class_row rows[] = {
 		LLM("/v1/chat/completions", M, "/chat/completions", PROTOCOL_OPENAI, "m-1"),
 		LLM("/chat/completions", "{}", "/chat/completions", PROTOCOL_OPENAI, NULL),
-		LLM("/openai/deployments/gpt-x/chat/completions", "{\"messages\":[]}", "/chat/completions", PROTOCOL_OPENAI,
-		    "gpt-x"),
+		LLM("/openai/deployments/gpt-x/chat/completions", "{\"messages\":[]}",
+		    "/chat/completions", PROTOCOL_OPENAI, "gpt-x"),
 		LLM("/v1/completions", P, "/v1/completions", PROTOCOL_OPENAI, NULL),
 		LLM("/v1/responses", "{\"input\":\"x\"}", "/v1/responses", PROTOCOL_OPENAI, NULL),
 		LLM("/proxy/v1/messages/", M, "/v1/messages", PROTOCOL_ANTHROPIC, "m-1"),
@@ -269,16 +306,24 @@ static void knows_model_calls_by_their_path(void **state)
 		LLM("/v1/audio/transcriptions", "", "/audio/transcriptions", PROTOCOL_OPENAI, NULL),
 		LLM("/v1/audio/translations", "", "/audio/translations", PROTOCOL_OPENAI, NULL),
 		LLM("/model/claude-x/invoke", "{}", "/model/ID/invoke", PROTOCOL_LLM, "claude-x"),
-		LLM("/model/claude-x/invoke-with-response-stream", "{}", "/model/ID/invoke", PROTOCOL_LLM, "claude-x"),
-		LLM("/model/claude-x/converse", "{}", "/model/ID/converse", PROTOCOL_LLM, "claude-x"),
-		LLM("/model/claude-x/converse-stream", "{}", "/model/ID/converse", PROTOCOL_LLM, "claude-x"),
-		LLM("/v1beta/models/gem-2:generateContent", "{}", ":generateContent", PROTOCOL_GEMINI, "gem-2"),
-		LLM("/v1beta/models/gem-2:streamGenerateContent", "{}", ":streamGenerateContent", PROTOCOL_GEMINI, "gem-2"),
+		LLM("/model/claude-x/invoke-with-response-stream", "{}", "/model/ID/invoke",
+		    PROTOCOL_LLM, "claude-x"),
+		LLM("/model/claude-x/converse", "{}", "/model/ID/converse", PROTOCOL_LLM,
+		    "claude-x"),
+		LLM("/model/claude-x/converse-stream", "{}", "/model/ID/converse", PROTOCOL_LLM,
+		    "claude-x"),
+		LLM("/v1beta/models/gem-2:generateContent", "{}", ":generateContent",
+		    PROTOCOL_GEMINI, "gem-2"),
+		LLM("/v1beta/models/gem-2:streamGenerateContent", "{}", ":streamGenerateContent",
+		    PROTOCOL_GEMINI, "gem-2"),
 		LLM("/v1/publishers/a/models/c:rawPredict", "{}", ":rawPredict", PROTOCOL_LLM, "c"),
-		LLM("/v1/publishers/a/models/c:streamRawPredict", "{}", ":streamRawPredict", PROTOCOL_LLM, "c"),
+		LLM("/v1/publishers/a/models/c:streamRawPredict", "{}", ":streamRawPredict",
+		    PROTOCOL_LLM, "c"),
 		CHEAP("/v1/models/e:embedContent", "{}", ":embedContent", PROTOCOL_GEMINI, "e"),
-		CHEAP("/v1/models/e:batchEmbedContents", "{}", ":batchEmbedContents", PROTOCOL_GEMINI, "e"),
-		CHEAP("/v1/embeddings", "{\"model\":\"e\",\"input\":\"x\"}", "embeddings", PROTOCOL_OPENAI, "e"),
+		CHEAP("/v1/models/e:batchEmbedContents", "{}", ":batchEmbedContents",
+		      PROTOCOL_GEMINI, "e"),
+		CHEAP("/v1/embeddings", "{\"model\":\"e\",\"input\":\"x\"}", "embeddings",
+		      PROTOCOL_OPENAI, "e"),
 		CHEAP("/api/embeddings", "{\"model\":\"e\"}", "embeddings", PROTOCOL_OLLAMA, "e"),
 		CHEAP("/api/embed", "{\"model\":\"e\"}", "embed", PROTOCOL_OLLAMA, "e"),
 		CHEAP("/embedding", "{}", "embedding", PROTOCOL_LLAMA_CPP, NULL),
@@ -291,18 +336,25 @@ static void knows_model_calls_by_their_path(void **state)
 		LLM("/v1beta/interactions", M, "interactions with a model", PROTOCOL_GEMINI, "m-1"),
 		/* what only looks like one */
 		NEITHER("/v1/channels/7/messages"),
-		ROW("/v1/messages", "{\"to\":\"+1\",\"text\":\"hi\"}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/v1/messages", "{\"model\":7}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
+		ROW("/v1/messages", "{\"to\":\"+1\",\"text\":\"hi\"}", CLASS_MUTATING,
+		    CLASS_BY_METHOD, "method POST"),
+		ROW("/v1/messages", "{\"model\":7}", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "method POST"),
 		ROW("/x/messages", P, CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 		ROW("/v1/messages", "", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/v1/messages", "{\"model\":\"m", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
+		ROW("/v1/messages", "{\"model\":\"m", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "method POST"),
 		ROW("/v1/messages", "[\"model\"]", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/v1/messages/count_tokens", M, CLASS_READ, CLASS_BY_PATH, "path segment count_tokens"),
+		ROW("/v1/messages/count_tokens", M, CLASS_READ, CLASS_BY_PATH,
+		    "path segment count_tokens"),
 		ROW("/v1/messages/batches", M, CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/v1/images/upload", M, CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix upload_", .known_write = true),
+		ROW("/v1/images/upload", M, CLASS_MUTATING, CLASS_BY_TOOL_NAME,
+		    "tool prefix upload_", .known_write = true),
 		/* spelling of the body */
-		LLM("/v1/messages", " \n{\"m\\u006fdel\":\"a\\u002fb\"}\n", "/v1/messages", PROTOCOL_ANTHROPIC, "a/b"),
-		LLM("/v1/messages", "{\"model\":\"a\",\"model\":\"b\"}", "/v1/messages", PROTOCOL_ANTHROPIC, "b"),
+		LLM("/v1/messages", " \n{\"m\\u006fdel\":\"a\\u002fb\"}\n", "/v1/messages",
+		    PROTOCOL_ANTHROPIC, "a/b"),
+		LLM("/v1/messages", "{\"model\":\"a\",\"model\":\"b\"}", "/v1/messages",
+		    PROTOCOL_ANTHROPIC, "b"),
 	};
 
 	assert_posts(*state, rows, ROW_COUNT(rows));
@@ -314,8 +366,11 @@ static void trusts_a_model_path_whose_body_cannot_be_seen(void **state)
 		const char *path;
 		enum call_class class;
 	} rows[] = {
-		{"/v1/messages", CLASS_LLM},	    {"/v1/responses", CLASS_LLM},     {"/api/chat", CLASS_LLM},
-		{"/v1/chat/completions", CLASS_LLM}, {"/rooms/7/messages", CLASS_MUTATING},
+		{"/v1/messages", CLASS_LLM},
+		{"/v1/responses", CLASS_LLM},
+		{"/api/chat", CLASS_LLM},
+		{"/v1/chat/completions", CLASS_LLM},
+		{"/rooms/7/messages", CLASS_MUTATING},
 	};
 	struct built_call built;
 
@@ -334,7 +389,8 @@ static void trusts_a_model_path_whose_body_cannot_be_seen(void **state)
 static void reads_a_model_body_whatever_its_content_type(void **state)
 {
 	struct built_call built;
-	struct call *call = build_call(&built, "POST", "/api/generate", "", "{\"model\":\"m-1\",\"prompt\":\"x\"}");
+	struct call *call = build_call(&built, "POST", "/api/generate", "",
+				       "{\"model\":\"m-1\",\"prompt\":\"x\"}");
 
 	call->content_type = BYTES("application/x-www-form-urlencoded");
 	classify_call(*state, call);
@@ -356,7 +412,8 @@ static void keeps_names_when_the_body_goes(void **state)
 	memset(body, '!', sizeof(body));
 	assert_says(call->model, expected);
 	/* From a path, cut at a whole character: two bytes stand across the limit. */
-	snprintf(body, sizeof(body), "/m/%.*s\xc3\xa9z:generateContent", CALL_NAME_BYTES - 1, expected);
+	snprintf(body, sizeof(body), "/m/%.*s\xc3\xa9z:generateContent", CALL_NAME_BYTES - 1,
+		 expected);
 	call = build_call(&built, "POST", body, "", "{}");
 	classify_call(*state, call);
 	expected[CALL_NAME_BYTES - 1] = 0;
@@ -369,20 +426,28 @@ static void knows_aws_operations_by_their_target(void **state)
 		const char *fields;
 		struct class_row row;
 	} rows[] = {
-#define AWS_READ(target, by) \
-	{"X-Amz-Target: " target, ROW("/", "{}", CLASS_READ, CLASS_BY_PROTOCOL, "aws target " by, .protocol = PROTOCOL_AWS)}
-#define AWS_WRITE(target, known) \
-	{"X-Amz-Target: " target, ROW("/", "{}", CLASS_MUTATING, CLASS_BY_PROTOCOL, "aws target", .known_write = known, \
+#define AWS_READ(target, by)                                                                      \
+	{"X-Amz-Target: " target, ROW("/", "{}", CLASS_READ, CLASS_BY_PROTOCOL, "aws target " by, \
 				      .protocol = PROTOCOL_AWS)}
-		AWS_READ("DynamoDB_20120810.GetItem", "Get"), AWS_READ("DynamoDB_20120810.Query", "Query"),
-		AWS_READ("DynamoDB_20120810.Scan", "Scan"), AWS_READ("DynamoDB_20120810.BatchGetItem", "BatchGet"),
-		AWS_READ("AmazonSSM.ListTagsForResource", "List"), AWS_READ("AmazonSSM.DescribeParameters", "Describe"),
-		AWS_READ("AmazonSQS.ReceiveMessage", "Receive"), AWS_READ("X.HeadThing", "Head"),
-		AWS_READ("a.b.GetX", "Get"), AWS_READ("ListTables", "List"),
-		AWS_WRITE("DynamoDB_20120810.PutItem", true), AWS_WRITE("AmazonSQS.SendMessage", true),
-		AWS_WRITE("X.StartQuery", false), AWS_WRITE("X.Getaway", false),
+#define AWS_WRITE(target, known) \
+	{"X-Amz-Target: " target, ROW("/", "{}", CLASS_MUTATING, CLASS_BY_PROTOCOL, "aws target", .known_write = known, .protocol = PROTOCOL_AWS)}
+		AWS_READ("DynamoDB_20120810.GetItem", "Get"),
+		AWS_READ("DynamoDB_20120810.Query", "Query"),
+		AWS_READ("DynamoDB_20120810.Scan", "Scan"),
+		AWS_READ("DynamoDB_20120810.BatchGetItem", "BatchGet"),
+		AWS_READ("AmazonSSM.ListTagsForResource", "List"),
+		AWS_READ("AmazonSSM.DescribeParameters", "Describe"),
+		AWS_READ("AmazonSQS.ReceiveMessage", "Receive"),
+		AWS_READ("X.HeadThing", "Head"),
+		AWS_READ("a.b.GetX", "Get"),
+		AWS_READ("ListTables", "List"),
+		AWS_WRITE("DynamoDB_20120810.PutItem", true),
+		AWS_WRITE("AmazonSQS.SendMessage", true),
+		AWS_WRITE("X.StartQuery", false),
+		AWS_WRITE("X.Getaway", false),
 		{"X-Amz-Target:", ROW("/", "{}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST")},
-		{"X-Amz-Target: Get.", ROW("/", "{}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST")},
+		{"X-Amz-Target: Get.",
+		 ROW("/", "{}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST")},
 	};
 	struct built_call built;
 
@@ -399,14 +464,17 @@ static void keeps_the_order_protocol_tool_path_method(void **state)
 {
 	static const struct class_row rows[] = {
 		/* protocol over tool name, path */
-		ROW("/search/create_x", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", CLASS_READ, CLASS_BY_PROTOCOL, "mcp ping",
-		 .tool = "ping", .protocol = PROTOCOL_MCP),
-		ROW("/search/graphql", "{\"query\":\"mutation{pay}\"}", CLASS_MUTATING, CLASS_BY_PROTOCOL, "graphql mutation",
-		 .known_write = true, .protocol = PROTOCOL_GRAPHQL),
-		ROW("/query/chat/completions", M, CLASS_LLM, CLASS_BY_PROTOCOL, "llm path /chat/completions", .model = "m-1",
-		 .protocol = PROTOCOL_OPENAI),
+		ROW("/search/create_x", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}",
+		    CLASS_READ, CLASS_BY_PROTOCOL, "mcp ping", .tool = "ping",
+		    .protocol = PROTOCOL_MCP),
+		ROW("/search/graphql", "{\"query\":\"mutation{pay}\"}", CLASS_MUTATING,
+		    CLASS_BY_PROTOCOL, "graphql mutation", .known_write = true,
+		    .protocol = PROTOCOL_GRAPHQL),
+		ROW("/query/chat/completions", M, CLASS_LLM, CLASS_BY_PROTOCOL,
+		    "llm path /chat/completions", .model = "m-1", .protocol = PROTOCOL_OPENAI),
 		/* tool name over path */
-		ROW("/search/create_x", "{}", CLASS_MUTATING, CLASS_BY_TOOL_NAME, "tool prefix create_", .known_write = true),
+		ROW("/search/create_x", "{}", CLASS_MUTATING, CLASS_BY_TOOL_NAME,
+		    "tool prefix create_", .known_write = true),
 		ROW("/status/get_x", "{}", CLASS_READ, CLASS_BY_TOOL_NAME, "tool prefix get_"),
 		/* path over method */
 		ROW("/search/x", "{}", CLASS_READ, CLASS_BY_PATH, "path segment search"),
@@ -427,7 +495,8 @@ static void reads_no_json_rpc_from_the_middle_of_a_large_body(void **state)
 	assert_int_equal(buffer_reserve(&body, 3 * 4096), 0);
 	memset(body.data + body.size, 'x', 3 * 4096);
 	body.size += 3 * 4096;
-	assert_int_equal(buffer_append(&body, BYTES("\",\"method\":\"ping\",\"jsonrpc\":\"2.0\"}")), 0);
+	assert_int_equal(buffer_append(&body, BYTES("\",\"method\":\"ping\",\"jsonrpc\":\"2.0\"}")),
+			 0);
 	call->body = buffer_bytes(&body);
 	call->body_bytes = body.size;
 	classify_call(*state, call);
@@ -437,7 +506,9 @@ static void reads_no_json_rpc_from_the_middle_of_a_large_body(void **state)
 	assert_int_equal(buffer_append(&body, BYTES("{\"a\":\"")), 0);
 	memset(body.data + body.size, 'x', 5000);
 	body.size += 5000;
-	assert_int_equal(buffer_append(&body, BYTES("\",\"method\":\"ping\",\"jsonrpc\":\"2.0\",\"b\":\"")), 0);
+	assert_int_equal(
+		buffer_append(&body, BYTES("\",\"method\":\"ping\",\"jsonrpc\":\"2.0\",\"b\":\"")),
+		0);
 	memset(body.data + body.size, 'x', 5000);
 	body.size += 5000;
 	assert_int_equal(buffer_append(&body, BYTES("\"}")), 0);
@@ -452,16 +523,23 @@ static void reads_no_json_rpc_from_the_middle_of_a_large_body(void **state)
 static void gives_the_cases_their_classes(void **state)
 {
 	static const struct class_row rows[] = {
-		ROW("/v1/tickets/search", "{\"query\":\"status:open\",\"page_size\":50,\"cursor\":null}", CLASS_READ, CLASS_BY_PATH,
-		 "path segment search"),
-		ROW("/v1/jobs", "{\"render\":\"scene-5\"}", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
-		ROW("/v1/jobs/status", "{\"job\":\"j-9\"}", CLASS_READ, CLASS_BY_PATH, "path segment status"),
+		ROW("/v1/tickets/search",
+		    "{\"query\":\"status:open\",\"page_size\":50,\"cursor\":null}", CLASS_READ,
+		    CLASS_BY_PATH, "path segment search"),
+		ROW("/v1/jobs", "{\"render\":\"scene-5\"}", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "method POST"),
+		ROW("/v1/jobs/status", "{\"job\":\"j-9\"}", CLASS_READ, CLASS_BY_PATH,
+		    "path segment status"),
 		ROW("/v1/chat/completions",
-		 "{\"model\":\"demo-large\",\"messages\":[{\"role\":\"system\",\"content\":\"You grade parts.\"}],\"temperature\":0}",
-		 CLASS_LLM, CLASS_BY_PROTOCOL, "llm path /chat/completions", .model = "demo-large", .protocol = PROTOCOL_OPENAI),
+		    "{\"model\":\"demo-large\",\"messages\":[{\"role\":\"system\",\"content\":"
+		    "\"You grade parts.\"}],\"temperature\":0}",
+		    CLASS_LLM, CLASS_BY_PROTOCOL, "llm path /chat/completions",
+		    .model = "demo-large", .protocol = PROTOCOL_OPENAI),
 		ROW("/v1/messages",
-		 "{\"model\":\"demo-opus\",\"max_tokens\":32000,\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"Plan.\"}]}",
-		 CLASS_LLM, CLASS_BY_PROTOCOL, "llm path /v1/messages", .model = "demo-opus", .protocol = PROTOCOL_ANTHROPIC),
+		    "{\"model\":\"demo-opus\",\"max_tokens\":32000,\"stream\":true,\"messages\":[{"
+		    "\"role\":\"user\",\"content\":\"Plan.\"}]}",
+		    CLASS_LLM, CLASS_BY_PROTOCOL, "llm path /v1/messages", .model = "demo-opus",
+		    .protocol = PROTOCOL_ANTHROPIC),
 	};
 	struct built_call built;
 	struct call *call;

@@ -27,7 +27,10 @@ static void agrees_with_published_vectors(void **state)
 	assert_hex(&digest, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 	assert_int_equal(digest_of(BYTES("abc"), &digest), 0);
 	assert_hex(&digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-	assert_int_equal(digest_of(BYTES("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"), &digest), 0);
+	assert_int_equal(
+		digest_of(BYTES("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+			  &digest),
+		0);
 	assert_hex(&digest, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
@@ -94,7 +97,8 @@ static void writes_a_number_as_eight_bytes_little_endian(void **state)
 	digest_state_free(hash);
 }
 
-static void fields_of(struct digest_state *hash, const char *first, const char *second, struct digest *ret_digest)
+static void fields_of(struct digest_state *hash, const char *first, const char *second,
+		      struct digest *ret_digest)
 {
 	assert_int_equal(digest_start(hash), 0);
 	assert_int_equal(digest_add_field(hash, bytes_of_string(first)), 0);

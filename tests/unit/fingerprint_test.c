@@ -72,7 +72,7 @@ static void counts_every_tenant_header(void **state)
 {
 	static const char *const names[] = {
 		"Stripe-Account", "OpenAI-Organization", "OpenAI-Project", "anthropic-workspace",
-		"X-Amz-Target", "Mcp-Method", "Mcp-Name", "X-HTTP-Method-Override",
+		"X-Amz-Target",	  "Mcp-Method",		 "Mcp-Name",	   "X-HTTP-Method-Override",
 	};
 	struct call_build without, with, same, other;
 
@@ -119,14 +119,49 @@ static void does_not_care_how_tenant_headers_are_spelled_or_placed(void **state)
 static void ignores_every_header_that_changes_between_attempts(void **state)
 {
 	static const char *const names[] = {
-		"x-stainless-retry-count", "x-stainless-timeout", "x-stainless-read-timeout", "x-stainless-helper-method",
-		"amz-sdk-request", "amz-sdk-invocation-id", "x-amz-date", "x-amz-security-token", "Authorization", "Date",
-		"traceparent", "tracestate", "baggage", "b3", "x-b3-traceid", "x-b3-spanid", "sentry-trace",
-		"x-datadog-trace-id", "x-cloud-trace-context", "x-amzn-trace-id", "x-request-id", "x-correlation-id",
-		"x-client-request-id", "X-Stripe-Client-Telemetry", "X-Slack-Retry-Num", "X-Slack-Retry-Reason",
-		"X-Server-Timeout", "Connection", "Content-Length", "Content-Type", "Content-Encoding", "Accept-Encoding",
-		"User-Agent", "Cookie", "Expect", "Host", "Mcp-Session-Id", "last-event-id", "If-Match", "x-api-key",
-		"Idempotency-Key", "X-GitHub-Delivery", "Transfer-Encoding",
+		"x-stainless-retry-count",
+		"x-stainless-timeout",
+		"x-stainless-read-timeout",
+		"x-stainless-helper-method",
+		"amz-sdk-request",
+		"amz-sdk-invocation-id",
+		"x-amz-date",
+		"x-amz-security-token",
+		"Authorization",
+		"Date",
+		"traceparent",
+		"tracestate",
+		"baggage",
+		"b3",
+		"x-b3-traceid",
+		"x-b3-spanid",
+		"sentry-trace",
+		"x-datadog-trace-id",
+		"x-cloud-trace-context",
+		"x-amzn-trace-id",
+		"x-request-id",
+		"x-correlation-id",
+		"x-client-request-id",
+		"X-Stripe-Client-Telemetry",
+		"X-Slack-Retry-Num",
+		"X-Slack-Retry-Reason",
+		"X-Server-Timeout",
+		"Connection",
+		"Content-Length",
+		"Content-Type",
+		"Content-Encoding",
+		"Accept-Encoding",
+		"User-Agent",
+		"Cookie",
+		"Expect",
+		"Host",
+		"Mcp-Session-Id",
+		"last-event-id",
+		"If-Match",
+		"x-api-key",
+		"Idempotency-Key",
+		"X-GitHub-Delivery",
+		"Transfer-Encoding",
 	};
 	struct call_build without, first, second;
 
@@ -154,9 +189,12 @@ static void print_host(const char *host, struct call_build *build)
 static void folds_every_spelling_of_loopback(void **state)
 {
 	static const char *const hosts[] = {
-		"127.0.0.1", "127.0.0.1:80", "127.0.0.2:8080", "127.255.255.255", "localhost", "localhost:8080", "LocalHost",
-		"localhost.", "localhost.:8080", "api.localhost", "A.B.LOCALHOST:8080", "[::1]", "[::1]:8080",
-		"[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]:8080", "[::FFFF:7F00:1]",
+		"127.0.0.1",	   "127.0.0.1:80",	 "127.0.0.2:8080",
+		"127.255.255.255", "localhost",		 "localhost:8080",
+		"LocalHost",	   "localhost.",	 "localhost.:8080",
+		"api.localhost",   "A.B.LOCALHOST:8080", "[::1]",
+		"[::1]:8080",	   "[0:0:0:0:0:0:0:1]",	 "[::ffff:127.0.0.1]:8080",
+		"[::FFFF:7F00:1]",
 	};
 	struct call_build expected, build;
 
@@ -171,8 +209,21 @@ static void folds_every_spelling_of_loopback(void **state)
 static void keeps_other_hosts_apart(void **state)
 {
 	static const char *const hosts[] = {
-		"", "128.0.0.1", "10.0.0.1", "example.com", "example.com:8080", "localhost.example.com", "notlocalhost",
-		"127.0.0.1.nip.io", "127.0.0", "[::2]", "[::ffff:128.0.0.1]", "[fe80::1]", "[", "::1", "loop.back",
+		"",
+		"128.0.0.1",
+		"10.0.0.1",
+		"example.com",
+		"example.com:8080",
+		"localhost.example.com",
+		"notlocalhost",
+		"127.0.0.1.nip.io",
+		"127.0.0",
+		"[::2]",
+		"[::ffff:128.0.0.1]",
+		"[fe80::1]",
+		"[",
+		"::1",
+		"loop.back",
 	};
 	struct call_build builds[sizeof(hosts) / sizeof(hosts[0]) + 1];
 	const size_t count = sizeof(hosts) / sizeof(hosts[0]);
@@ -263,7 +314,8 @@ static void does_not_count_who_sent_it_from_where(void **state)
 
 /* ---- target ---- */
 
-static void print_target(const char *method, const char *path, const char *query, struct call_build *build)
+static void print_target(const char *method, const char *path, const char *query,
+			 struct call_build *build)
 {
 	call_build_init(build);
 	build->call.method = bytes_of_string(method);
@@ -323,8 +375,9 @@ static void counts_the_body(void **state)
 
 static void gives_the_same_body_the_same_fingerprint(void **state)
 {
-	static const enum canonical_kind kinds[] = {CANONICAL_JSON, CANONICAL_FORM, CANONICAL_MULTIPART, CANONICAL_NDJSON,
-						    CANONICAL_RAW, CANONICAL_NONE};
+	static const enum canonical_kind kinds[] = {CANONICAL_JSON,	 CANONICAL_FORM,
+						    CANONICAL_MULTIPART, CANONICAL_NDJSON,
+						    CANONICAL_RAW,	 CANONICAL_NONE};
 	struct digest first, second;
 
 	(void)state;
@@ -389,7 +442,8 @@ static void makes_no_fingerprint_of_what_was_not_seen(void **state)
 
 /* ---- keys ---- */
 
-static void print_key(const char *authorization, const char *key, const char *json, struct call_build *build)
+static void print_key(const char *authorization, const char *key, const char *json,
+		      struct call_build *build)
 {
 	call_build_init(build);
 	if (authorization)
@@ -494,7 +548,8 @@ static void scopes_a_key_by_server_target_and_principal(void **state)
 		call_build_add(&builds[i], "Idempotency-Key", i == 7 ? "two" : "one");
 		print(&builds[i], "");
 		for (size_t j = 0; j < i; j++)
-			assert_false(digest_equal(&builds[i].call.key_scope, &builds[j].call.key_scope));
+			assert_false(
+				digest_equal(&builds[i].call.key_scope, &builds[j].call.key_scope));
 	}
 }
 
@@ -595,7 +650,9 @@ static void shows_retry_markers_in_a_fixed_order_and_escaped(void **state)
 	call_build_add(&build, "x-stainless-retry-count", "0");
 	call_build_body(&build, CANONICAL_NONE, "");
 	print(&build, "");
-	assert_hint(&build, "{\"x-stainless-retry-count\":\"0\",\"amz-sdk-request\":\"attempt=2; max=\\\"3\\\"\\u0001\"}");
+	assert_hint(
+		&build,
+		"{\"x-stainless-retry-count\":\"0\",\"amz-sdk-request\":\"attempt=2; max=\\\"3\\\"\\u0001\"}");
 }
 
 static void shows_no_hint_where_there_is_no_marker(void **state)

@@ -296,8 +296,8 @@ static void rule_3_chunked_last_is_decoded_to_the_zero_chunk_and_its_trailer(voi
 		"POST / 1.1 coded chunked\n Transfer-Encoding=gzip\n Transfer-Encoding=chunked\n"
 		"END chunked\n-- idle\n");
 	/* what llhttp alone does not take for chunked */
-	RESPONSE("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip,\r\n chunked\t,\r\n\r\n0\r\n\r\n",
-		 "200 1.1 coded chunked fold\n Transfer-Encoding=gzip, chunked\t,\n"
+	RESPONSE("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip,\r\n chunked\t, ,\r\n\r\n0\r\n\r\n",
+		 "200 1.1 coded chunked fold\n Transfer-Encoding=gzip, chunked\t, ,\n"
 		 "END chunked\n-- idle\n");
 }
 
@@ -533,6 +533,8 @@ static void whitespace_led_line_after_the_start_line_is_broken(void **state)
 	(void)state;
 	REQUEST("GET / HTTP/1.1\r\n Host: x\r\n\r\n", "BROKEN bad field\n");
 	REQUEST("GET / HTTP/1.1\r\n\tHost: x\r\n\r\n", "BROKEN bad field\n");
+	REQUEST("GET / HTTP/1.1\r\nA: b\r\n\r\nGET / HTTP/1.1\r\n Host: x\r\n\r\n",
+		"GET / 1.1\n A=b\nEND no body\nBROKEN bad field\n");
 	RESPONSE("HTTP/1.1 200 OK\r\n Host: x\r\n\r\n", "BROKEN bad field\n");
 }
 
@@ -693,7 +695,8 @@ static void targets_are_kept_as_sent(void **state)
 		check_stream(&(struct stream){HTTP_REQUEST, NULL, false, bytes_of_string(text)},
 			     expected);
 	}
-	REQUEST("GET   /a   HTTP/1.1\r\n\r\n", "GET /a 1.1\nEND no body\n-- idle\n");
+	REQUEST("GET   /a   HTTP/1.1\r\n\r\nGET   /b   HTTP/1.1\r\n\r\n",
+		"GET /a 1.1\nEND no body\nGET /b 1.1\nEND no body\n-- idle\n");
 	REQUEST("GET /a b HTTP/1.1\r\n\r\n", "BROKEN not HTTP/1.x\n");
 	REQUEST("GET /a\tb HTTP/1.1\r\n\r\n", "BROKEN bad target\n");
 	REQUEST("GET /a\x7f HTTP/1.1\r\n\r\n", "BROKEN bad target\n");

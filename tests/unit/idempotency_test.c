@@ -11,7 +11,8 @@
 #include "call_build.h"
 #include "idempotency.h"
 
-static void assert_key(const struct call *call, enum idem_state state, const char *key, const char *from)
+static void assert_key(const struct call *call, enum idem_state state, const char *key,
+		       const char *from)
 {
 	assert_int_equal(call->idem_state, state);
 	assert_true(bytes_equal(call->idem, bytes_of_string(key)));
@@ -22,7 +23,8 @@ static void assert_key(const struct call *call, enum idem_state state, const cha
 }
 
 /* One header. */
-static void assert_header(const char *name, const char *value, enum idem_state state, const char *key, const char *from)
+static void assert_header(const char *name, const char *value, enum idem_state state,
+			  const char *key, const char *from)
 {
 	struct buffer text = {0};
 	struct call_build build;
@@ -36,7 +38,8 @@ static void assert_header(const char *name, const char *value, enum idem_state s
 
 static void assert_idempotency_key(const char *value, enum idem_state state, const char *key)
 {
-	assert_header("Idempotency-Key", value, state, key, state == IDEM_ABSENT ? NULL : "Idempotency-Key");
+	assert_header("Idempotency-Key", value, state, key,
+		      state == IDEM_ABSENT ? NULL : "Idempotency-Key");
 }
 
 /* ---- Idempotency-Key ---- */
@@ -117,9 +120,19 @@ static void takes_an_empty_key_for_none(void **state)
 static void knows_every_header_that_carries_a_key(void **state)
 {
 	static const char *const names[] = {
-		"X-Idempotency-Key", "Idempotency-Token", "PayPal-Request-Id", "Chargebee-Idempotency-Key",
-		"Cko-Idempotency-Key", "Request-Idempotency-Key", "X-Payout-Idempotency", "X-Unique-Transaction-ID",
-		"Repeatability-Request-ID", "X-GitHub-Delivery", "Webhook-Id", "Svix-Id", "I-Twilio-Idempotency-Token",
+		"X-Idempotency-Key",
+		"Idempotency-Token",
+		"PayPal-Request-Id",
+		"Chargebee-Idempotency-Key",
+		"Cko-Idempotency-Key",
+		"Request-Idempotency-Key",
+		"X-Payout-Idempotency",
+		"X-Unique-Transaction-ID",
+		"Repeatability-Request-ID",
+		"X-GitHub-Delivery",
+		"Webhook-Id",
+		"Svix-Id",
+		"I-Twilio-Idempotency-Token",
 	};
 
 	(void)state;
@@ -130,7 +143,8 @@ static void knows_every_header_that_carries_a_key(void **state)
 static void takes_other_headers_as_bare_strings(void **state)
 {
 	(void)state;
-	assert_header("x-idempotency-key", "\"a, b\"", IDEM_PRESENT, "\"a, b\"", "X-Idempotency-Key");
+	assert_header("x-idempotency-key", "\"a, b\"", IDEM_PRESENT, "\"a, b\"",
+		      "X-Idempotency-Key");
 }
 
 static void calls_two_lines_of_another_header_invalid(void **state)
@@ -278,13 +292,15 @@ static void takes_the_member_out_with_one_comma(void **state)
 	assert_body("{\"requestId\":\"k\"}", "k", "body.requestId", "{}");
 	assert_body("{\"requestId\":\"k\",\"s\":1}", "k", "body.requestId", "{\"s\":1}");
 	assert_body("{\"a\":1,\"requestId\":\"k\"}", "k", "body.requestId", "{\"a\":1}");
-	assert_body("{\"a\":1,\"requestId\":\"k\",\"s\":1}", "k", "body.requestId", "{\"a\":1,\"s\":1}");
+	assert_body("{\"a\":1,\"requestId\":\"k\",\"s\":1}", "k", "body.requestId",
+		    "{\"a\":1,\"s\":1}");
 }
 
 static void undoes_escapes_of_a_body_key(void **state)
 {
 	(void)state;
-	assert_body("{\"requestId\":\"a\\\"b\\\\c\\n\\u0001\"}", "a\"b\\c\n\x01", "body.requestId", "{}");
+	assert_body("{\"requestId\":\"a\\\"b\\\\c\\n\\u0001\"}", "a\"b\\c\n\x01", "body.requestId",
+		    "{}");
 }
 
 static void takes_only_event_ids_from_the_member_id(void **state)
@@ -318,15 +334,17 @@ static void takes_no_name_that_comes_twice(void **state)
 {
 	(void)state;
 	assert_body("{\"requestId\":\"a\",\"requestId\":\"b\"}", NULL, NULL, NULL);
-	assert_body("{\"requestId\":\"a\",\"requestId\":\"b\",\"requestId\":\"c\"}", NULL, NULL, NULL);
+	assert_body("{\"requestId\":\"a\",\"requestId\":\"b\",\"requestId\":\"c\"}", NULL, NULL,
+		    NULL);
 }
 
 static void prefers_members_in_the_order_of_the_table(void **state)
 {
 	(void)state;
-	assert_body("{\"event_id\":\"Ev1\",\"id\":\"evt_2\"}", "Ev1", "body.event_id", "{\"id\":\"evt_2\"}");
-	assert_body("{\"ClientToken\":\"c\",\"idempotency_key\":\"i\"}", "i", "body.idempotency_key",
-		    "{\"ClientToken\":\"c\"}");
+	assert_body("{\"event_id\":\"Ev1\",\"id\":\"evt_2\"}", "Ev1", "body.event_id",
+		    "{\"id\":\"evt_2\"}");
+	assert_body("{\"ClientToken\":\"c\",\"idempotency_key\":\"i\"}", "i",
+		    "body.idempotency_key", "{\"ClientToken\":\"c\"}");
 }
 
 static void takes_body_keys_up_to_1024_bytes(void **state)
@@ -343,14 +361,17 @@ static void takes_body_keys_up_to_1024_bytes(void **state)
 	assert_body(json, key, "body.requestId", "{}");
 }
 
-static void assert_body_is_not_asked(struct call_build *build, enum canonical_kind kind, enum idem_state state)
+static void assert_body_is_not_asked(struct call_build *build, enum canonical_kind kind,
+				     enum idem_state state)
 {
 	struct buffer text = {0};
 	struct bytes member;
 
 	build->call.canon = kind;
 	assert_int_equal(idempotency_key(&build->call, &text), 0);
-	assert_int_equal(idempotency_body_key(&build->call, BYTES("{\"requestId\":\"k\"}"), &text, &member), 0);
+	assert_int_equal(idempotency_body_key(&build->call, BYTES("{\"requestId\":\"k\"}"), &text,
+					      &member),
+			 0);
 	assert_int_equal(build->call.idem_state, state);
 	assert_int_equal(member.size, 0);
 	buffer_done(&text);

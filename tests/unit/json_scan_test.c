@@ -68,9 +68,28 @@ static void lists_members_and_elements_in_order(void **state)
 static void finds_no_whole_value_in_a_cut_or_doubled_text(void **state)
 {
 	static const char *const rows[] = {
-		"",	 " ",	     "{",	"[",	 "{\"a\":1", "{\"a",  "{\"a\":\"b\\\"}", "[1,2", "{]", "[}",
-		"{}{}",	 "1 2",	     "[[}]",	"]",	 "}",	     ",",     "\"",		"\"\\\"", "\xef\xbb\xbf",
-		"'a'",	 "{\"a\":[}", "[{\"a\":]}]",
+		"",
+		" ",
+		"{",
+		"[",
+		"{\"a\":1",
+		"{\"a",
+		"{\"a\":\"b\\\"}",
+		"[1,2",
+		"{]",
+		"[}",
+		"{}{}",
+		"1 2",
+		"[[}]",
+		"]",
+		"}",
+		",",
+		"\"",
+		"\"\\\"",
+		"\xef\xbb\xbf",
+		"'a'",
+		"{\"a\":[}",
+		"[{\"a\":]}]",
 	};
 	struct bytes whole;
 
@@ -82,8 +101,8 @@ static void finds_no_whole_value_in_a_cut_or_doubled_text(void **state)
 static void calls_members_without_their_marks_broken(void **state)
 {
 	static const char *const rows[] = {
-		"{\"a\" 1}", "{\"a\":}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,}", "{,}", "[1 2]", "[1,]", "[,1]",
-		"{\"a\"}", "{1:2}", "[:]",
+		"{\"a\" 1}", "{\"a\":}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,}", "{,}",
+		"[1 2]",     "[1,]",     "[,1]",  "{\"a\"}",           "{1:2}",      "[:]",
 	};
 	struct buffer out = {0};
 	struct bytes whole;
@@ -125,7 +144,8 @@ static void goes_as_deep_as_the_limit_and_no_deeper(void **state)
 		buffer_append(&text, BYTES("0"));
 		for (size_t i = depth; i > 0; i--)
 			buffer_append_byte(&text, (i - 1) % 2 ? ']' : '}');
-		assert_int_equal(json_scan_whole(buffer_bytes(&text), &whole), depth == LIMIT_JSON_DEPTH);
+		assert_int_equal(json_scan_whole(buffer_bytes(&text), &whole),
+				 depth == LIMIT_JSON_DEPTH);
 	}
 	buffer_done(&text);
 }
@@ -158,7 +178,8 @@ static void compares_what_strings_say_not_how_they_are_spelt(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(json_scan_says(text_of(rows[i].value), rows[i].text), rows[i].same);
+		assert_int_equal(json_scan_says(text_of(rows[i].value), rows[i].text),
+				 rows[i].same);
 }
 
 static void cuts_a_long_string_at_a_whole_character(void **state)
@@ -197,7 +218,8 @@ static void reads_no_byte_past_a_text_that_is_cut_anywhere(void **state)
 
 	(void)state;
 	for (size_t size = 0; size < sizeof(text); size++) {
-		uint8_t *copy = malloc(size ? size : 1); /* exactly as long: a sanitizer sees the rest */
+		uint8_t *copy =
+			malloc(size ? size : 1); /* exactly as long: a sanitizer sees the rest */
 		struct bytes cut = {copy, size}, whole, name, value;
 		struct json_scan scan;
 

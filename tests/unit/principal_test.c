@@ -14,7 +14,8 @@
 /* {"iss": "https://id.example", "sub": "user-1", "exp": 1} */
 #define JWT_USER_1 "eyJpc3MiOiAiaHR0cHM6Ly9pZC5leGFtcGxlIiwgInN1YiI6ICJ1c2VyLTEiLCAiZXhwIjogMX0"
 /* {"exp": 2, "sub": "user-1", "iss": "https://id.example", "x": "??>>"} */
-#define JWT_USER_1_LATER "eyJleHAiOiAyLCAic3ViIjogInVzZXItMSIsICJpc3MiOiAiaHR0cHM6Ly9pZC5leGFtcGxlIiwgIngiOiAiPz8-PiJ9"
+#define JWT_USER_1_LATER                                                                           \
+	"eyJleHAiOiAyLCAic3ViIjogInVzZXItMSIsICJpc3MiOiAiaHR0cHM6Ly9pZC5leGFtcGxlIiwgIngiOiAiPz8-PiJ9"
 /* {"iss": "https://id.example", "sub": "user-2"} */
 #define JWT_USER_2 "eyJpc3MiOiAiaHR0cHM6Ly9pZC5leGFtcGxlIiwgInN1YiI6ICJ1c2VyLTIifQ"
 /* {"iss": "https://other.example", "sub": "user-1"} */
@@ -22,8 +23,8 @@
 /* {"iss": "https://id.example"} */
 #define JWT_NO_SUBJECT "eyJpc3MiOiAiaHR0cHM6Ly9pZC5leGFtcGxlIn0"
 
-#define SIGV4(id, date, signature)                                                                            \
-	"AWS4-HMAC-SHA256 Credential=" id "/" date                                                            \
+#define SIGV4(id, date, signature)                                                                 \
+	"AWS4-HMAC-SHA256 Credential=" id "/" date                                                 \
 	"/eu-central-1/lambda/aws4_request, SignedHeaders=host;x-amz-date, Signature=" signature
 
 static struct bytes salt = BYTES("0123456789abcdef0123456789abcdef");
@@ -74,8 +75,10 @@ static void assert_two_callers(const char *a, const char *b)
 static void takes_the_access_key_id_of_sigv4(void **state)
 {
 	(void)state;
-	assert_one_caller(SIGV4("AKIDEXAMPLE", "20260101", "aaaa"), SIGV4("AKIDEXAMPLE", "20260102", "bbbb"));
-	assert_two_callers(SIGV4("AKIDEXAMPLE", "20260101", "aaaa"), SIGV4("AKIDOTHER", "20260101", "aaaa"));
+	assert_one_caller(SIGV4("AKIDEXAMPLE", "20260101", "aaaa"),
+			  SIGV4("AKIDEXAMPLE", "20260102", "bbbb"));
+	assert_two_callers(SIGV4("AKIDEXAMPLE", "20260101", "aaaa"),
+			   SIGV4("AKIDOTHER", "20260101", "aaaa"));
 	assert_two_callers("AWS4-HMAC-SHA256 Signature=a", "AWS4-HMAC-SHA256 Signature=b");
 }
 
@@ -93,9 +96,12 @@ static void takes_the_user_of_basic(void **state)
 static void takes_issuer_and_subject_of_a_readable_jwt(void **state)
 {
 	(void)state;
-	assert_one_caller("Bearer " JWT_HEAD JWT_USER_1 ".sig1", "bearer " JWT_HEAD JWT_USER_1_LATER ".sig2");
-	assert_two_callers("Bearer " JWT_HEAD JWT_USER_1 ".sig", "Bearer " JWT_HEAD JWT_USER_2 ".sig");
-	assert_two_callers("Bearer " JWT_HEAD JWT_USER_1 ".sig", "Bearer " JWT_HEAD JWT_OTHER_ISSUER ".sig");
+	assert_one_caller("Bearer " JWT_HEAD JWT_USER_1 ".sig1",
+			  "bearer " JWT_HEAD JWT_USER_1_LATER ".sig2");
+	assert_two_callers("Bearer " JWT_HEAD JWT_USER_1 ".sig",
+			   "Bearer " JWT_HEAD JWT_USER_2 ".sig");
+	assert_two_callers("Bearer " JWT_HEAD JWT_USER_1 ".sig",
+			   "Bearer " JWT_HEAD JWT_OTHER_ISSUER ".sig");
 }
 
 static void takes_any_other_token_as_a_whole(void **state)
@@ -103,9 +109,11 @@ static void takes_any_other_token_as_a_whole(void **state)
 	(void)state;
 	assert_one_caller("Bearer sk_test_1", "Bearer sk_test_1");
 	assert_two_callers("Bearer sk_test_1", "Bearer sk_test_2");
-	assert_two_callers("Bearer " JWT_HEAD JWT_NO_SUBJECT ".sig1", "Bearer " JWT_HEAD JWT_NO_SUBJECT ".sig2");
+	assert_two_callers("Bearer " JWT_HEAD JWT_NO_SUBJECT ".sig1",
+			   "Bearer " JWT_HEAD JWT_NO_SUBJECT ".sig2");
 	assert_two_callers("Bearer " JWT_HEAD JWT_USER_1, "Bearer other." JWT_USER_1);
-	assert_two_callers("Bearer " JWT_HEAD JWT_USER_1 ".a.b", "Bearer " JWT_HEAD JWT_USER_1 ".c.d");
+	assert_two_callers("Bearer " JWT_HEAD JWT_USER_1 ".a.b",
+			   "Bearer " JWT_HEAD JWT_USER_1 ".c.d");
 	assert_two_callers("Bearer a.not-json.sig1", "Bearer a.not-json.sig2");
 	assert_two_callers("Token a", "Token b");
 	assert_two_callers("raw-key-1", "raw-key-2");
@@ -173,7 +181,8 @@ static void prefers_authorization_to_an_api_key(void **state)
 
 static void knows_nobody_by_other_headers(void **state)
 {
-	static const char *const names[] = {"Cookie", "Proxy-Authorization", "X-Amz-Security-Token", "From", NULL};
+	static const char *const names[] = {"Cookie", "Proxy-Authorization", "X-Amz-Security-Token",
+					    "From", NULL};
 	struct call call;
 
 	(void)state;

@@ -54,7 +54,8 @@ static void keeps_true_false_and_silence_apart(void **state)
 		{ANSWER(TOOL("t", "\"idempotentHint\":true,\"destructiveHint\":false")),
 		 {.idempotent = TOOL_HINT_TRUE, .destructive = TOOL_HINT_FALSE}},
 		{ANSWER(TOOL("t", "\"re\\u0061dOnlyHint\":true")), {.read_only = TOOL_HINT_TRUE}},
-		{ANSWER("{\"annotations\":{\"readOnlyHint\":true},\"name\":\"\\u0074\"}"), {.read_only = TOOL_HINT_TRUE}},
+		{ANSWER("{\"annotations\":{\"readOnlyHint\":true},\"name\":\"\\u0074\"}"),
+		 {.read_only = TOOL_HINT_TRUE}},
 	};
 	struct built_call built;
 	struct call *call = build_call(&built, "POST", "/mcp", "", NULL);
@@ -82,7 +83,9 @@ static void learns_from_json_batches_and_events(void **state)
 		{"event: message\ndata: " ANSWER(TOOL("a", "")) "\n\n", 1},
 		{"data:" ANSWER(TOOL("a", "")) "\r\n\r\n", 1},
 		{"data: " ANSWER(TOOL("a", "")) "\r\r", 1},
-		{": comment\n\nid: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\ndata: " ANSWER(TOOL("a", "")) "\n\n",
+		{": comment\n\nid: 1\ndata: "
+		 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\ndata: " ANSWER(
+			 TOOL("a", "")) "\n\n",
 		 1},
 		{"data: {\"result\":\ndata: {\"tools\":[\ndata: " TOOL("a", "") "]}}\n\n", 1},
 		{"data: " ANSWER(TOOL("a", "")) "\n\ndata: " ANSWER(TOOL("b", "")) "\n\n", 2},

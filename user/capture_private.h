@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What capture.c and capture_tables.c share: the two files that know libbpf.
+ */
+#ifndef NIGHTCLERK_CAPTURE_PRIVATE_H
+#define NIGHTCLERK_CAPTURE_PRIVATE_H
+
+#include "capture.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stdatomic.h>
+
+struct capture {
+	struct capture_bpf *skeleton; /* capture.c only */
+	struct bpf_object *object;
+	enum capture_door door;
+	struct ring_buffer *data;
+	struct ring_buffer *lifecycle;
+	int epoll_fd; /* of both; -1 = none */
+	struct bpf_link *resolve_link; /* only in a pid namespace of its own */
+	int tree_fd, flows_fd, counters_fd, refresh_fd; /* owned by skeleton */
+	size_t data_ring_bytes;
+	/* data ring: the kernel's own pages, see kernel/bpf/ringbuf.c */
+	const volatile unsigned long *consumed;
+	const volatile unsigned long *produced;
+	_Atomic uint64_t *muted;
+	bool own_pid_namespace;
+	uint32_t pid_namespace;
+
+	/* of the drain in progress */
+	struct sequencer *sequencer;
+	unsigned long stop_at; /* position in the data ring */
+	int drained;
+	int error;
+};
+
+/* What the kernel calls the process that the caller's pid namespace numbers tgid. 0 or -errno. */
+int capture_resolve_tgid(const struct capture *capture, uint32_t tgid, uint32_t *ret_tgid);
+
+#endif

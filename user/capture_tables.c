@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The probe's tables, read from outside: counters, the process tree, and the
+ * flows that still live when a run ends.
+ */
+#include "capture_private.h"
+#include "../bpf/flow_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BATCH_ENTRIES 512
+
+/* ---- counters ---- */
+
+static uint64_t recursion_misses(const struct capture *capture)
+{
+	struct bpf_program *program;
+	uint64_t misses = 0;
+
+	bpf_object__for_each_program(program, capture->object) {
+		struct bpf_prog_info info = {};
+		uint32_t size = sizeof(info);
+		int fd = bpf_program__fd(program);
+
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			misses += info.recursion_misses;
+	}
+	return misses;
+}
+
+int capture_counters(const struct capture *capture, struct counters *ret_counters)
+{
+	int cpus = libbpf_num_possible_cpus(), fd = capture->counters_fd, error = 0;
+	struct counters sum = {};
+	uint64_t *values;
+
+	if (cpus < 0)
+		return cpus;
+	values = calloc((size_t)cpus, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < WIRE_COUNTER_COUNT && !error; i++) {
+		error = bpf_map_lookup_elem(fd, &i, values);
+		for (int cpu = 0; cpu < cpus && !error; cpu++)
+			sum.value[i] += values[cpu];
+	}
+	free(values);
+	if (error)
+		return error;
+	sum.recursion_misses = recursion_misses(capture);
+	*ret_counters = sum;
+	return 0;
+}
+
+/* ---- tables ---- */
+
+/* One batch after the other: unlike key after key it stays whole while entries come and go. */
+struct table_walk {
+	int fd;
+	uint32_t bucket; /* opaque: where the kernel goes on */
+	bool started;
+	bool over;
+};
+
+/* How many entries were read, 0 at the end, or -errno. */
+static int table_next(struct table_walk *walk, void *keys, void *values)
+{
+	uint32_t count = BATCH_ENTRIES;
+	int error;
+
+	if (walk->over)
+		return 0;
+	error = bpf_map_lookup_batch(walk->fd, walk->started ? &walk->bucket : NULL, &walk->bucket, keys, values, &count,
+				     NULL);
+	walk->started = true;
+	if (error && error != -ENOENT)
+		return error;
+	walk->over = error == -ENOENT;
+	return (int)count;
+}
+
+int capture_tree(struct capture *capture, uint32_t *tgids, size_t max)
+{
+	struct table_walk walk = {.fd = capture->tree_fd};
+	struct tree_entry entries[BATCH_ENTRIES];
+	uint32_t keys[BATCH_ENTRIES];
+	size_t found = 0;
+	int count;
+
+	while ((count = table_next(&walk, keys, entries)) > 0) {
+		for (int i = 0; i < count; i++, found++)
+			if (found < max)
+				tgids[found] = capture->own_pid_namespace ? entries[i].ns_tgid : keys[i];
+	}
+	return count < 0 ? count : (int)found;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int push_still_open(const struct flow *flow, struct sequencer *sequencer)
+{
+	struct wire_event event = {
+		.version = WIRE_EVENT_VERSION,
+		.kind = WIRE_END,
+		.flags = flow->flags | WIRE_STILL_OPEN,
+		.flow = flow->id,
+		.start_ns = now_ns(),
+		.received_bytes = flow->received,
+		.read_bytes = flow->read,
+		.send_base_seq = flow->send_base_seq,
+		.receive_base_seq = flow->receive_base_seq,
+		.netns = flow->tuple.netns,
+		.local_port = flow->tuple.local_port,
+		.remote_port = flow->tuple.remote_port,
+		.lost_records = flow->lost_records,
+	};
+
+	event.when_ns = event.start_ns;
+	event.offset = flow->tail > flow->accounted ? flow->tail : flow->accounted;
+	event.seq = flow->send_base_seq + (uint32_t)event.offset;
+	memcpy(event.local_address, flow->tuple.local_address, WIRE_ADDRESS_BYTES);
+	memcpy(event.remote_address, flow->tuple.remote_address, WIRE_ADDRESS_BYTES);
+	return sequencer_push(sequencer, &event, (struct bytes){});
+}
+
+int capture_flush_flows(struct capture *capture, struct sequencer *sequencer)
+{
+	struct table_walk walk = {.fd = capture->flows_fd};
+	struct flow *table = calloc(BATCH_ENTRIES, sizeof(*table));
+	uint64_t keys[BATCH_ENTRIES];
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	int error = -ENOMEM, count;
+
+	if (!table)
+		goto out;
+	error = bpf_prog_test_run_opts(capture->refresh_fd, &run);
+	if (error)
+		goto out;
+	error = capture_drain(capture, sequencer); /* the holes that it found */
+	if (error < 0)
+		goto out;
+	error = 0;
+	while ((count = table_next(&walk, keys, table)) > 0)
+		for (int i = 0; i < count && !error; i++)
+			if (table[i].stage >= FLOW_OPEN)
+				error = push_still_open(&table[i], sequencer);
+	if (count < 0)
+		error = count;
+out:
+	free(table);
+	return error;
+}
+
+bool capture_in_scope(const struct capture *capture, uint32_t tgid)
+{
+	struct tree_entry entry;
+	uint32_t key;
+
+	return capture_resolve_tgid(capture, tgid, &key) == 0 &&
+	       bpf_map_lookup_elem(capture->tree_fd, &key, &entry) == 0;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One table: name, argument, which commands have it, help. getopt_long and the
+ * help text both come out of it.
+ */
+#include "command_line.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <sys/stat.h>
+
+enum option_id {
+	OPTION_LEDGER = 256,
+	OPTION_EVENTS,
+	OPTION_RECORD,
+	OPTION_JUNIT,
+	OPTION_FAIL_ON,
+	OPTION_STRICT,
+	OPTION_ALLOW_INCOMPLETE,
+	OPTION_ALLOW_BLIND,
+	OPTION_LINGER,
+	OPTION_RING_SIZE,
+	OPTION_DOOR,
+	OPTION_USER,
+	OPTION_QUIET,
+	OPTION_PLAIN,
+	OPTION_PID,
+	OPTION_CGROUP,
+	OPTION_UID,
+	OPTION_COMM,
+	OPTION_PORT,
+	OPTION_ALL,
+	OPTION_HELP,
+};
+
+#define RUN COMMAND_LINE_RUN
+#define WATCH COMMAND_LINE_WATCH
+
+static const struct {
+	const char *name;
+	int id;
+	unsigned int verbs;
+	const char *argument; /* NULL = none */
+	const char *help;
+} table[] = {
+	{"pid", OPTION_PID, WATCH, "PID", "watch this process"},
+	{"cgroup", OPTION_CGROUP, WATCH, "PATH", "watch every process of this cgroup (v2) directory"},
+	{"uid", OPTION_UID, WATCH, "UID", "watch every process of this user"},
+	{"comm", OPTION_COMM, WATCH, "NAME", "watch every process of this name (first 15 bytes)"},
+	{"port", OPTION_PORT, WATCH, "PORT", "watch every connection to or from this port"},
+	{"all", OPTION_ALL, WATCH, "host-wide", "watch every process of every user on this host"},
+	{"plain", OPTION_PLAIN, WATCH, NULL, "one line a call (the only form so far)"},
+	{"ledger", OPTION_LEDGER, RUN | WATCH, "FILE", "append one line per request to FILE (run: call_ledger.jsonl)"},
+	{"events", OPTION_EVENTS, RUN | WATCH, "FILE|fd:N", "every request, response, finding, hole, ... as JSON lines"},
+	{"record", OPTION_RECORD, RUN | WATCH, "FILE", "keep everything for `replay`; FILE will hold bodies and secrets"},
+	{"junit", OPTION_JUNIT, RUN, "FILE", "a test report: one case per finding and per thing not seen"},
+	{"fail-on", OPTION_FAIL_ON, RUN, "SEVERITY", "exit 10 from this severity on: info, low, medium, high (medium)"},
+	{"strict", OPTION_STRICT, RUN | WATCH, NULL, "every repeat is at least medium, PUT and DELETE too"},
+	{"allow-incomplete", OPTION_ALLOW_INCOMPLETE, RUN, NULL, "do not exit 11 when something was not seen"},
+	{"allow-blind", OPTION_ALLOW_BLIND, RUN, "KIND,...",
+	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late"},
+	{"linger", OPTION_LINGER, RUN, "SECONDS", "wait this long for open calls after the command ended (1)"},
+	{"user", OPTION_USER, RUN, "NAME", "run the command and open the files as this user"},
+	{"ring-size", OPTION_RING_SIZE, RUN | WATCH, "BYTES", "kernel buffer, a power of two (64M); K, M and G are understood"},
+	{"door", OPTION_DOOR, RUN | WATCH, "NAME", "auto, tracepoint or kprobe (auto)"},
+	{"quiet", OPTION_QUIET, RUN, NULL, "no alerts and no summary line"},
+	{"help", OPTION_HELP, RUN | WATCH, NULL, "this text"},
+};
+
+#define TABLE_SIZE (sizeof(table) / sizeof(table[0]))
+
+static const char *verb_name(enum command_line_verb verb)
+{
+	return verb == COMMAND_LINE_RUN ? "run" : "watch";
+}
+
+static void print_help(enum command_line_verb verb)
+{
+	if (verb == COMMAND_LINE_RUN)
+		printf("usage: nightclerk run [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
+		       "Runs COMMAND, writes down every HTTP call that it and its children send over\n"
+		       "loopback, and fails when the same mutating call was sent twice.\n\n");
+	else
+		printf("usage: nightclerk watch SCOPE [OPTIONS]\n"
+		       "       nightclerk watch [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
+		       "Shows HTTP calls over loopback as they complete, and repeats as they happen.\n"
+		       "SCOPE is one of --pid, --cgroup, --uid, --comm, --port, --all. Ctrl-C ends it.\n\n");
+	for (size_t i = 0; i < TABLE_SIZE; i++) {
+		char left[40];
+
+		if (!(table[i].verbs & verb))
+			continue;
+		snprintf(left, sizeof(left), "--%s%s%s", table[i].name, table[i].argument ? " " : "",
+			 table[i].argument ? table[i].argument : "");
+		printf("  %-22s %s\n", left, table[i].help);
+	}
+	if (verb == COMMAND_LINE_RUN)
+		printf("\nExit status: the command's own; 10 a finding at or above --fail-on; 11 cannot tell;\n"
+		       "125 nightclerk could not start or watch; 126 not executable; 127 not found.\n");
+	else
+		printf("\nExit status: 0; 1 it could not watch; 2 usage.\n");
+}
+
+static int parse_size(const char *text, size_t *ret_size)
+{
+	char *end;
+	unsigned long long value;
+	unsigned int shift;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+	if (errno || end == text || *text == '-' || (shift && end[1]) || (!shift && *end) || value > 1ULL << 40)
+		return -EINVAL;
+	value <<= shift;
+	if (value < 4096 || value > 1ULL << 31 || (value & (value - 1)))
+		return -EINVAL;
+	*ret_size = (size_t)value;
+	return 0;
+}
+
+static int parse_seconds(const char *text, uint64_t *ret_ns)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= 0 && seconds <= 86400))
+		return -EINVAL;
+	*ret_ns = (uint64_t)(seconds * 1e9);
+	return 0;
+}
+
+static int parse_door(const char *text, enum capture_door *ret_door)
+{
+	for (int door = CAPTURE_DOOR_AUTO; door <= CAPTURE_DOOR_TRACEPOINT; door++)
+		if (strcmp(text, capture_door_name(door)) == 0) {
+			*ret_door = door;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int parse_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret_number)
+{
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || number < min || number > max)
+		return -EINVAL;
+	*ret_number = number;
+	return 0;
+}
+
+/* 0, or the sentence that says what the option wants. */
+static const char *take_scope(int id, const char *value, struct command_line *line)
+{
+	struct capture_options *capture = &line->capture;
+	unsigned long number;
+	struct stat stat_of;
+
+	if (line->scope[0])
+		return "is a second scope: give one";
+	switch (id) {
+	case OPTION_PID:
+		if (parse_number(value, 1, INT32_MAX, &number))
+			return "takes a process id";
+		capture->scope = CAPTURE_PID;
+		capture->pid = (uint32_t)number;
+		break;
+	case OPTION_CGROUP:
+		if (stat(value, &stat_of) || !S_ISDIR(stat_of.st_mode))
+			return "takes the directory of a cgroup, such as /sys/fs/cgroup/NAME";
+		capture->scope = CAPTURE_CGROUP;
+		capture->cgroup_id = stat_of.st_ino;
+		break;
+	case OPTION_UID:
+		if (parse_number(value, 0, UINT32_MAX - 1, &number))
+			return "takes a numeric user id";
+		capture->scope = CAPTURE_UID;
+		capture->uid = (uint32_t)number;
+		break;
+	case OPTION_COMM:
+		capture->scope = CAPTURE_COMM;
+		snprintf(capture->comm, sizeof(capture->comm), "%s", value);
+		break;
+	case OPTION_PORT:
+		if (parse_number(value, 1, 65535, &number))
+			return "takes a port, 1 to 65535";
+		capture->scope = CAPTURE_PORT;
+		capture->port = (uint16_t)number;
+		break;
+	default:
+		if (strcmp(value, "host-wide") != 0)
+			return "watches every process of every user on this host: say --all=host-wide";
+		capture->scope = CAPTURE_ALL;
+		capture->host_wide = true;
+		break;
+	}
+	snprintf(line->scope, sizeof(line->scope), "%s %.40s",
+		 id == OPTION_PID      ? "pid"
+		 : id == OPTION_CGROUP ? "cgroup"
+		 : id == OPTION_UID    ? "uid"
+		 : id == OPTION_COMM   ? "comm"
+		 : id == OPTION_PORT   ? "port"
+				       : "all",
+		 value);
+	return NULL;
+}
+
+static const char *take_option(enum command_line_verb verb, int id, const char *value, struct command_line *line)
+{
+	switch (id) {
+	case OPTION_LEDGER:
+		line->ledger = value;
+		return NULL;
+	case OPTION_EVENTS:
+		line->events = value;
+		return strcmp(value, "-") == 0 && verb == COMMAND_LINE_RUN
+			       ? "takes a file or fd:N: standard output belongs to the command" : NULL;
+	case OPTION_RECORD:
+		line->recording = value;
+		return NULL;
+	case OPTION_JUNIT:
+		line->junit = value;
+		return NULL;
+	case OPTION_FAIL_ON:
+		return severity_parse(bytes_of_string(value), &line->judge.fail_on)
+			       ? "takes info, low, medium or high" : NULL;
+	case OPTION_STRICT:
+		line->judge.strict = true;
+		return NULL;
+	case OPTION_ALLOW_INCOMPLETE:
+		line->judge.allow_incomplete = true;
+		return NULL;
+	case OPTION_ALLOW_BLIND:
+		return blind_kinds_parse(value, &line->judge.allow_blind)
+			       ? "takes a list of tls, h2, websocket, connect, mptcp, ktls, joined_late, other" : NULL;
+	case OPTION_LINGER:
+		return parse_seconds(value, &line->linger_ns) ? "takes seconds, 0 to 86400" : NULL;
+	case OPTION_RING_SIZE:
+		return parse_size(value, &line->capture.data_ring_bytes)
+			       ? "takes a power of two from 4096 to 2G, in bytes or with K, M, G" : NULL;
+	case OPTION_DOOR:
+		return parse_door(value, &line->capture.door) ? "takes auto, tracepoint or kprobe" : NULL;
+	case OPTION_USER:
+		line->user = value;
+		return NULL;
+	case OPTION_QUIET:
+		line->quiet = true;
+		return NULL;
+	case OPTION_PLAIN:
+		return NULL;
+	default:
+		return take_scope(id, value, line);
+	}
+}
+
+static enum command_line_result complain(enum command_line_verb verb, const char *name, const char *what)
+{
+	fprintf(stderr, "nightclerk %s: %s%s%s%s; see nightclerk %s --help\n", verb_name(verb), name ? "--" : "",
+		name ? name : "", name ? " " : "", what, verb_name(verb));
+	return COMMAND_LINE_BAD;
+}
+
+static enum command_line_result finish(enum command_line_verb verb, int argc, char **argv, struct command_line *line)
+{
+	if (optind < argc && line->scope[0])
+		return complain(verb, NULL, "give a scope or a command, not both");
+	if (optind >= argc && verb == COMMAND_LINE_RUN)
+		return complain(verb, NULL, "no command given: nightclerk run -- COMMAND [ARGUMENT...]");
+	if (optind >= argc && !line->scope[0])
+		return complain(verb, NULL, "watch what? give --pid, --cgroup, --uid, --comm, --port or -- COMMAND");
+	if (optind < argc) {
+		line->command = argv + optind;
+		line->command_argc = argc - optind;
+		snprintf(line->scope, sizeof(line->scope), "tree");
+	}
+	return COMMAND_LINE_OK;
+}
+
+enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,
+					    struct command_line *ret_line)
+{
+	struct option longs[TABLE_SIZE + 1] = {0};
+	struct command_line line = {.linger_ns = 1000000000ULL};
+	int id, index = 0;
+	size_t count = 0;
+
+	judge_options_defaults(&line.judge);
+	line.judge.across_processes = true;
+	line.ledger = verb == COMMAND_LINE_RUN ? "call_ledger.jsonl" : NULL;
+	for (size_t i = 0; i < TABLE_SIZE; i++)
+		if (table[i].verbs & verb)
+			longs[count++] = (struct option){
+				table[i].name, table[i].argument ? required_argument : no_argument, NULL, table[i].id};
+	optind = 1;
+	opterr = 0;
+	while ((id = getopt_long(argc, argv, "+:h", longs, &index)) != -1) {
+		const char *wrong;
+
+		if (id == OPTION_HELP || id == 'h') {
+			print_help(verb);
+			return COMMAND_LINE_HELP;
+		}
+		if (id == ':' || id == '?') {
+			fprintf(stderr, "nightclerk %s: %s %s; see nightclerk %s --help\n", verb_name(verb), argv[optind - 1],
+				id == ':' ? "wants a value" : "is not an option of it", verb_name(verb));
+			return COMMAND_LINE_BAD;
+		}
+		wrong = take_option(verb, id, optarg, &line);
+		if (wrong)
+			return complain(verb, longs[index].name, wrong);
+	}
+	*ret_line = line;
+	return finish(verb, argc, argv, ret_line);
+}

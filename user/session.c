@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signals come through a descriptor, so no handler runs; the loop is one poll
+ * of three descriptors and one turn of the observer.
+ */
+#include "session.h"
+#include "commands.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static int open_signals(void)
+{
+	static const int signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void reap(struct session *session)
+{
+	int status;
+
+	while (session->child_started && !session->child_over &&
+	       waitpid(session->child.pid, &status, WNOHANG) == session->child.pid) {
+		if (!WIFEXITED(status) && !WIFSIGNALED(status))
+			continue;
+		session->child_over = true;
+		session->child_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+}
+
+/*
+ * A terminal's Ctrl-C reached the command already, which shares our process
+ * group (the kernel sent it: SI_KERNEL). What a process sent to us alone is
+ * passed on. Either way the command decides, and we judge when it has ended.
+ */
+static void take_signal(struct session *session, const struct signalfd_siginfo *info)
+{
+	if (info->ssi_signo == SIGCHLD)
+		reap(session);
+	else if (info->ssi_signo == SIGWINCH)
+		session->resized = true;
+	else if (!session->child_started)
+		session->stop = true;
+	else if (info->ssi_code != SI_KERNEL && !session->child_over)
+		kill(session->child.pid, (int)info->ssi_signo);
+}
+
+void session_turn(struct session *session)
+{
+	struct signalfd_siginfo info;
+	struct pollfd fds[] = {
+		{.fd = observer_fd(session->observer), .events = POLLIN},
+		{.fd = session->signal_fd, .events = POLLIN},
+		{.fd = observer_control_fd(session->observer), .events = POLLIN},
+	};
+
+	poll(fds, sizeof(fds) / sizeof(fds[0]), OBSERVER_PERIOD_MS);
+	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
+		take_signal(session, &info);
+	observer_turn(session->observer);
+}
+
+bool session_over(const struct session *session)
+{
+	return session->stop || session->child_over;
+}
+
+void session_finish(struct session *session)
+{
+	uint64_t deadline_ns = now_ns() + session->line.linger_ns;
+
+	while (session->child_started && observer_open_calls(session->observer) && now_ns() < deadline_ns)
+		session_turn(session);
+	if (observer_finish(session->observer, session->child_status))
+		fprintf(stderr, "nightclerk: the end of the run could not be read from the kernel\n");
+}
+
+void session_done(struct session *session)
+{
+	observer_close(session->observer);
+	if (session->signal_fd > 0)
+		close(session->signal_fd);
+}
+
+struct alert_style session_style(int fd)
+{
+	struct alert_style style = {0};
+	struct winsize size;
+	const char *no_colour = getenv("NO_COLOR");
+
+	if (!isatty(fd))
+		return style;
+	style.colour = !no_colour || !*no_colour;
+	if (ioctl(fd, TIOCGWINSZ, &size) == 0)
+		style.width = size.ws_col;
+	return style;
+}
+
+void session_observer_options(const struct command_line *line, struct observer_options *ret_options)
+{
+	*ret_options = (struct observer_options){
+		.capture = line->capture,
+		.pipeline = {.judge = line->judge},
+		.ledger = line->ledger,
+		.events = line->events,
+		.recording = line->recording,
+		.canary = true,
+		.owner = output_owner_of_environment(),
+		.command = line->command ? line->command[0] : NULL,
+		.argument_count = line->command ? line->command_argc - 1 : 0,
+	};
+	snprintf(ret_options->scope, sizeof(ret_options->scope), "%s", line->scope);
+}
+
+/* ---- start ---- */
+
+/* The account of --user: 0, or -ENOENT with a line on stderr. */
+static int find_account(const char *name, struct launch_account *ret_account)
+{
+	const struct passwd *entry;
+
+	errno = 0;
+	entry = getpwnam(name);
+	if (!entry) {
+		fprintf(stderr, "nightclerk: no user called %s: %s\n", name, errno ? strerror(errno) : "see getent passwd");
+		return -ENOENT;
+	}
+	*ret_account = (struct launch_account){.uid = entry->pw_uid, .gid = entry->pw_gid};
+	snprintf(ret_account->name, sizeof(ret_account->name), "%s", entry->pw_name);
+	snprintf(ret_account->home, sizeof(ret_account->home), "%s", entry->pw_dir);
+	return 0;
+}
+
+static int hold(struct session *session, struct observer_options *options)
+{
+	struct launch_account account;
+	int err;
+
+	if (session->line.user && find_account(session->line.user, &account))
+		return EXIT_NOT_STARTED;
+	if (session->line.user)
+		options->owner = (struct output_owner){account.uid, account.gid};
+	err = launch_hold(&session->child, session->line.command, session->line.user ? &account : NULL);
+	if (err)
+		fprintf(stderr, "nightclerk: cannot start a process: %s\n", strerror(-err));
+	return err ? EXIT_NOT_STARTED : 0;
+}
+
+static int open_observer(struct session *session, const struct observer_options *options, char *reason)
+{
+	int err = observer_open(options, &session->observer, reason);
+
+	if (err || !session->line.command)
+		return err;
+	err = capture_add_process(observer_capture(session->observer), (uint32_t)session->child.pid);
+	if (err)
+		snprintf(reason, OUTPUT_REASON_MAX, "cannot follow the command: %s", strerror(-err));
+	return err;
+}
+
+static int let_go(struct session *session)
+{
+	int err = launch_release(&session->child);
+
+	if (err) {
+		fprintf(stderr, "nightclerk: %s: %s\n", session->line.command[0], strerror(-err));
+		return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+	}
+	session->child_started = true;
+	return 0;
+}
+
+int session_start(struct session *session, const struct observer_options *options)
+{
+	struct observer_options with_owner = *options;
+	char reason[OUTPUT_REASON_MAX] = "";
+	int status = 0;
+
+	session->signal_fd = open_signals();
+	session->child_status = -1;
+	if (session->line.command)
+		status = hold(session, &with_owner);
+	if (status)
+		return status;
+	if (open_observer(session, &with_owner, reason)) {
+		fprintf(stderr, "nightclerk: %s%s\n", reason, session->line.command ? "; the command was not started" : "");
+		if (session->line.command)
+			launch_cancel(&session->child);
+		return EXIT_NOT_STARTED;
+	}
+	return session->line.command ? let_go(session) : 0;
+}

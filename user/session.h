@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One observation from start to end: a command that is held back until the
+ * probes are on, or a scope that is there already. `run` and `watch` differ in
+ * what they show and in what their exit status means.
+ */
+#ifndef NIGHTCLERK_SESSION_H
+#define NIGHTCLERK_SESSION_H
+
+#include "command_line.h"
+#include "launch.h"
+#include "observer.h"
+
+struct session {
+	struct command_line line;
+	struct observer *observer;
+	struct launch child;
+	int signal_fd;
+	bool child_started;
+	bool child_over;
+	int child_status; /* as a shell reports it; -1 where no command was run */
+	bool stop;	  /* without a command: a signal asked us to end */
+	bool resized;	  /* the terminal has another size since the last look */
+};
+
+/*
+ * Holds the command, loads the probes, lets the command go. 0, or the exit
+ * status of design: 125 with one line on stderr, 126, 127.
+ */
+int session_start(struct session *session, const struct observer_options *options);
+/* Waits up to OBSERVER_PERIOD_MS for something to happen, then one turn of the observer. */
+void session_turn(struct session *session);
+/* The command has ended, or a signal asked us to. */
+bool session_over(const struct session *session);
+/* Waits for calls that are still open, at most line.linger_ns; then judges. */
+void session_finish(struct session *session);
+/* Accepts a zeroed session. */
+void session_done(struct session *session);
+
+/* How to print on that descriptor: colour only on a terminal and without NO_COLOR. */
+struct alert_style session_style(int fd);
+
+/* The options that both commands share, from the command line. */
+void session_observer_options(const struct command_line *line, struct observer_options *ret_options);
+
+#endif
