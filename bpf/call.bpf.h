@@ -68,15 +68,18 @@ static __always_inline void position_read(struct msghdr *message, struct positio
  * former call was missed, and its numbers must not be used: count - now.count
  * would underflow and flush megabytes of foreign memory.
  */
-static __always_inline bool position_follows(const struct position *then, const struct position *now)
+static __always_inline bool position_follows(const struct position *then,
+					     const struct position *now)
 {
 	if (now->kind != then->kind || now->count > then->count)
 		return false;
 	if (now->kind == CALL_UBUF)
-		return now->base == then->base && now->offset == then->offset + (then->count - now->count);
+		return now->base == then->base &&
+		       now->offset == then->offset + (then->count - now->count);
 	if (now->kind == CALL_IOVEC)
 		return now->base >= then->base && now->segments <= then->segments &&
-		       now->base - then->base == (then->segments - now->segments) * sizeof(struct iovec);
+		       now->base - then->base ==
+			       (then->segments - now->segments) * sizeof(struct iovec);
 	return true;
 }
 
@@ -106,7 +109,8 @@ static __always_inline void call_meet_writer(struct call *call, struct flow *flo
 		call->uncertain = 0;
 }
 
-static __always_inline void call_begin(struct call *call, struct flow *flow, struct sock *sk, u32 tgid)
+static __always_inline void call_begin(struct call *call, struct flow *flow, struct sock *sk,
+				       u32 tgid)
 {
 	__builtin_memset(&call->event, 0, sizeof(call->event));
 	call->event.version = WIRE_EVENT_VERSION;
@@ -150,7 +154,7 @@ static __noinline int call_drop(struct call *call)
 	return 0;
 }
 
-/* Another pass of the same call: only when somebody else wrote while it slept is there anything to do. */
+/* Another pass of the same call: nothing to do, unless somebody else wrote while it slept. */
 static __always_inline void call_continue(struct call *call, struct flow *flow, struct sock *sk,
 					  const struct position *now)
 {
@@ -180,7 +184,8 @@ static __always_inline bool sock_can_send(struct sock *sk)
 {
 	u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
 
-	return state == WIRE_TCP_ESTABLISHED || state == WIRE_TCP_CLOSE_WAIT || state == WIRE_TCP_SYN_RECV;
+	return state == WIRE_TCP_ESTABLISHED || state == WIRE_TCP_CLOSE_WAIT ||
+	       state == WIRE_TCP_SYN_RECV;
 }
 
 /* The flow that a send belongs to, or NULL when it is none of our business. */
@@ -197,7 +202,8 @@ static __always_inline struct flow *call_flow(struct sock *sk, u32 tgid)
 	}
 	if (flow->stage == FLOW_LISTENING)
 		return NULL;
-	if (flow->stage == FLOW_CONNECTING && BPF_CORE_READ(sk, __sk_common.skc_state) == WIRE_TCP_ESTABLISHED) {
+	if (flow->stage == FLOW_CONNECTING &&
+	    BPF_CORE_READ(sk, __sk_common.skc_state) == WIRE_TCP_ESTABLISHED) {
 		sock_tuple(sk, &flow->tuple); /* the event that says so was missed */
 		flow_open(flow, sk);
 	}
@@ -224,7 +230,8 @@ static __always_inline void call_start(struct sock *sk, struct msghdr *message, 
 	}
 	position_read(message, &now);
 	call = bpf_map_lookup_elem(&calls, &id);
-	if (repeats && call && call->sk == key && position_follows(&call->at, &now)) {
+	if (repeats && call && call->sk == key && call->flow == flow->id &&
+	    position_follows(&call->at, &now)) {
 		call_continue(call, flow, sk, &now);
 		return;
 	}
@@ -238,6 +245,7 @@ static __always_inline void call_start(struct sock *sk, struct msghdr *message, 
 		flow_find_gap(flow, flow->written, WIRE_CAUSE_MISSED);
 	__sync_fetch_and_add(&flow->calls, 1);
 	call->sk = key;
+	call->flow = flow->id;
 	call->message_flags = BPF_CORE_READ(message, msg_flags);
 	call_begin(call, flow, sk, id >> 32);
 	call_anchor(call, flow, sk, &now);
@@ -259,13 +267,15 @@ static __always_inline void call_end_unseen(struct flow *flow, struct sock *sk)
 		return; /* the next start or flow_end() counts its bytes */
 	if (flow->stage != FLOW_OPEN)
 		return; /* flow_open() or flow_end() finds its length */
-	/* written, then calls, then accounted: a send that starts meanwhile can only make the gap smaller */
-	written = flow->written + (u32)(BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - flow->write_seq);
+	/* in this order a send that starts meanwhile can only make the gap smaller */
+	written = flow->written +
+		  (u32)(BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - flow->write_seq);
 	barrier();
 	flow_find_gap(flow, written, WIRE_CAUSE_MISSED);
 }
 
-static __always_inline void call_account(struct call *call, struct flow *flow, struct sock *sk, u64 accepted)
+static __always_inline void call_account(struct call *call, struct flow *flow, struct sock *sk,
+					 u64 accepted)
 {
 	u32 moved = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - call->seq;
 	u64 rest = accepted > call->done ? accepted - call->done : 0;

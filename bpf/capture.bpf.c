@@ -106,7 +106,7 @@ int kprobe_destroy(struct trace_event_raw_tcp_event_sk *event)
 	return 0;
 }
 
-/* The classic tracepoint of a fork names the child by its number only; this is the next thing that happens to it. */
+/* The classic tracepoint of a fork only gives the child's number; this comes right after it. */
 SEC("kprobe/wake_up_new_task")
 int BPF_KPROBE(kprobe_fork, struct task_struct *child)
 {
@@ -141,7 +141,7 @@ int iter_resolve(struct bpf_iter__task *context)
 	return 0;
 }
 
-/* Sockets of the scope that listen already, so that what they accept from now on is known from its first byte. */
+/* Sockets of the scope that listen already: what they accept is then known from its first byte. */
 SEC("iter/task_file")
 int iter_listeners(struct bpf_iter__task_file *context)
 {
@@ -154,7 +154,7 @@ int iter_listeners(struct bpf_iter__task_file *context)
 	return 0;
 }
 
-/* At the end of a run: how far has each living flow come? Run by BPF_PROG_TEST_RUN, never attached. */
+/* At the end of a run: how far has each living flow come? For BPF_PROG_TEST_RUN, never attached. */
 SEC("raw_tp")
 int run_refresh(void *context)
 {

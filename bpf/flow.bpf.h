@@ -144,7 +144,7 @@ static __always_inline void flow_account_gap(struct flow *flow, u64 written, u8 
 		flow_hole(flow, accounted, written - accounted, cause);
 }
 
-/* The same, unless a call on its way may yet account for them. Callable without the lock: see flow_refresh(). */
+/* The same, unless a call on its way may yet account for them. Needs no lock: see flow_refresh(). */
 static __always_inline void flow_find_gap(struct flow *flow, u64 written, u8 cause)
 {
 	if (!flow->calls)
@@ -153,7 +153,8 @@ static __always_inline void flow_find_gap(struct flow *flow, u64 written, u8 cau
 
 /* ---- coming and going ---- */
 
-static __noinline struct flow *flow_new(struct sock *sk, const struct tuple *tuple, u16 flags, u8 stage)
+static __noinline struct flow *flow_new(struct sock *sk, const struct tuple *tuple, u16 flags,
+					u8 stage)
 {
 	u64 key = (u64)sk;
 	struct flow *flow;
@@ -211,6 +212,11 @@ static __always_inline u16 transport_flags(struct sock *sk)
 	return name == bpf_htonl(0x746c7300) ? WIRE_KTLS : 0; /* "tls" */
 }
 
+static __always_inline bool flow_is_whole(const struct flow *flow)
+{
+	return flow && !(flow->flags & WIRE_JOINED_LATE);
+}
+
 /*
  * From here on the flow is said to exist. Of a flow that joins, bytes may have
  * crossed before we looked: then it is late, and its own are not accounted for.
@@ -227,7 +233,7 @@ static __noinline int flow_open(struct flow *flow, struct sock *sk)
 	flow->stage = FLOW_OPEN;
 	flow->flags |= transport_flags(sk);
 	peer = flow_meet_peer(flow);
-	if (flow->late && (flow->written || (flow->received && (!peer || peer->flags & WIRE_JOINED_LATE)))) {
+	if (flow->late && (flow->written || (flow->received && !flow_is_whole(peer)))) {
 		flow->flags |= WIRE_JOINED_LATE;
 		flow->accounted = flow->written;
 	}
@@ -247,14 +253,33 @@ static __noinline int flow_open(struct flow *flow, struct sock *sk)
 	return 0;
 }
 
+/* The scope's listener at that place, on that address or on any. */
+static __noinline struct listener *listener_at(u32 netns, u16 port, const u8 *address)
+{
+	struct listener_key key = {.netns = netns, .port = port};
+	struct listener *listener;
+
+	if (!address)
+		return NULL;
+	__builtin_memcpy(key.address, address, WIRE_ADDRESS_BYTES);
+	listener = bpf_map_lookup_elem(&listeners, &key);
+	if (listener)
+		return listener;
+	__builtin_memset(key.address, 0, WIRE_ADDRESS_BYTES);
+	listener = bpf_map_lookup_elem(&listeners, &key);
+	if (listener)
+		return listener;
+	address_map_ipv4(key.address, 0);
+	return bpf_map_lookup_elem(&listeners, &key);
+}
+
 static __always_inline u16 port_role(const struct tuple *tuple)
 {
-	struct listener_key key = {.netns = tuple->netns, .port = tuple->local_port};
-
-	if (bpf_map_lookup_elem(&listeners, &key))
+	if (listener_at(tuple->netns, tuple->local_port, tuple->local_address))
 		return WIRE_SERVER;
-	key.port = tuple->remote_port;
-	return bpf_map_lookup_elem(&listeners, &key) ? WIRE_CLIENT : 0;
+	if (listener_at(tuple->netns, tuple->remote_port, tuple->remote_address))
+		return WIRE_CLIENT;
+	return 0;
 }
 
 static __always_inline u16 opposite_role(u16 flags)

@@ -37,10 +37,12 @@ static __noinline int say_off_loopback(const struct tuple *tuple, u16 flags)
 
 static __always_inline u16 current_scope(struct sock *sk)
 {
-	return scope_flags((struct task_struct *)bpf_get_current_task(), bpf_get_current_pid_tgid() >> 32, sk);
+	u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	return scope_flags((struct task_struct *)bpf_get_current_task(), tgid, sk);
 }
 
-/* The route is not stored yet for IPv4, so this decides by address; SYN_SENT -> ESTABLISHED looks again. */
+/* For IPv4 the route is not stored yet: this decides by address, and ESTABLISHED looks again. */
 static __always_inline void on_connect(struct sock *sk)
 {
 	u16 flags = current_scope(sk);
@@ -58,6 +60,13 @@ static __always_inline void on_connect(struct sock *sk)
 	flow_new(sk, &tuple, flags, FLOW_CONNECTING);
 }
 
+static __always_inline void listener_key(const struct tuple *tuple, struct listener_key *key)
+{
+	key->netns = tuple->netns;
+	key->port = tuple->local_port;
+	__builtin_memcpy(key->address, tuple->local_address, WIRE_ADDRESS_BYTES);
+}
+
 static __always_inline void on_listen(struct sock *sk, u16 flags)
 {
 	struct listener fresh = {.count = 1, .flags = flags & WIRE_CANARY};
@@ -68,8 +77,7 @@ static __always_inline void on_listen(struct sock *sk, u16 flags)
 	sock_tuple(sk, &tuple);
 	if (!flow_new(sk, &tuple, flags, FLOW_LISTENING))
 		return;
-	key.netns = tuple.netns;
-	key.port = tuple.local_port;
+	listener_key(&tuple, &key);
 	listener = bpf_map_lookup_elem(&listeners, &key);
 	if (listener)
 		__sync_fetch_and_add(&listener->count, 1);
@@ -79,10 +87,12 @@ static __always_inline void on_listen(struct sock *sk, u16 flags)
 
 static __always_inline void on_listen_end(struct flow *flow, struct sock *sk)
 {
-	struct listener_key key = {.netns = flow->tuple.netns, .port = flow->tuple.local_port};
-	struct listener *listener = bpf_map_lookup_elem(&listeners, &key);
+	struct listener_key key;
+	struct listener *listener;
 	u64 flow_key = (u64)sk;
 
+	listener_key(&flow->tuple, &key);
+	listener = bpf_map_lookup_elem(&listeners, &key);
 	if (listener && __sync_fetch_and_add(&listener->count, -1) <= 1)
 		bpf_map_delete_elem(&listeners, &key);
 	bpf_map_delete_elem(&flows, &flow_key);
@@ -95,7 +105,6 @@ static __always_inline void on_listen_end(struct flow *flow, struct sock *sk)
 static __always_inline u16 stranger_flags(struct sock *sk, const struct tuple *tuple, u8 old_state)
 {
 	u16 role = old_state == WIRE_TCP_SYN_SENT ? WIRE_CLIENT : WIRE_SERVER;
-	struct listener_key key = {.netns = tuple->netns};
 	struct listener *listener;
 	struct tuple reverse;
 	struct flow *peer;
@@ -103,8 +112,9 @@ static __always_inline u16 stranger_flags(struct sock *sk, const struct tuple *t
 
 	if (own)
 		return own | role;
-	key.port = role == WIRE_SERVER ? tuple->local_port : tuple->remote_port;
-	listener = bpf_map_lookup_elem(&listeners, &key);
+	listener = role == WIRE_SERVER
+			   ? listener_at(tuple->netns, tuple->local_port, tuple->local_address)
+			   : listener_at(tuple->netns, tuple->remote_port, tuple->remote_address);
 	if (listener)
 		return role | listener->flags | (role == WIRE_SERVER ? WIRE_IN_TREE : 0);
 	tuple_reverse(tuple, &reverse);
@@ -139,9 +149,11 @@ static __always_inline void on_established(struct sock *sk, u8 old_state)
 		flow_open(flow, sk);
 }
 
-static __always_inline void say_state(struct flow *flow, struct sock *sk, u8 kind, u8 old_state, u8 new_state)
+static __always_inline void say_state(struct flow *flow, struct sock *sk, u8 kind, u8 old_state,
+				      u8 new_state)
 {
 	struct wire_event *event = lifecycle_reserve(kind);
+	bool urgent = kind == WIRE_RESET || old_state == WIRE_TCP_ESTABLISHED;
 	unsigned long dead = 1UL << bpf_core_enum_value(enum sock_flags, SOCK_DEAD);
 
 	if (!event)
@@ -155,8 +167,12 @@ static __always_inline void say_state(struct flow *flow, struct sock *sk, u8 kin
 	if (BPF_CORE_READ(sk, __sk_common.skc_flags) & dead)
 		event->flags |= WIRE_ORPHANED;
 	/* what ends a connection is waited for; the further steps of its end are not */
-	lifecycle_submit(event, kind == WIRE_RESET || old_state == WIRE_TCP_ESTABLISHED ? BPF_RB_FORCE_WAKEUP :
-											   BPF_RB_NO_WAKEUP);
+	lifecycle_submit(event, urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline bool state_ends_sending(u8 state)
+{
+	return state == WIRE_TCP_FIN_WAIT1 || state == WIRE_TCP_LAST_ACK || state == WIRE_TCP_CLOSE;
 }
 
 static __always_inline void on_change(struct sock *sk, u8 old_state, u8 new_state)
@@ -167,9 +183,9 @@ static __always_inline void on_change(struct sock *sk, u8 old_state, u8 new_stat
 		return;
 	flow_sync(flow, (struct tcp_sock *)sk);
 	flow_is_muted(flow);
-	if (flow->stage == FLOW_OPEN &&
-	    (new_state == WIRE_TCP_FIN_WAIT1 || new_state == WIRE_TCP_LAST_ACK || new_state == WIRE_TCP_CLOSE)) {
-		flow->stage = FLOW_SHUT; /* the FIN is queued after this event, and takes one of write_seq */
+	if (flow->stage == FLOW_OPEN && state_ends_sending(new_state)) {
+		flow->stage =
+			FLOW_SHUT; /* the FIN comes after this event, and takes one of write_seq */
 		flow_find_gap(flow, flow->written, WIRE_CAUSE_MISSED);
 	}
 	say_state(flow, sk, WIRE_STATE, old_state, new_state);
@@ -315,7 +331,8 @@ static __always_inline void on_exit(struct task_struct *task)
 	if (BPF_CORE_READ(task, signal, live.counter) > 0 || !process_fits(task, tgid))
 		return;
 	/* two threads that end at once may both see zero */
-	if ((scope_mode == SCOPE_TREE || scope_mode == SCOPE_PID) && bpf_map_delete_elem(&tree, &tgid))
+	if ((scope_mode == SCOPE_TREE || scope_mode == SCOPE_PID) &&
+	    bpf_map_delete_elem(&tree, &tgid))
 		return;
 	say_process(task, WIRE_EXIT, 0);
 }

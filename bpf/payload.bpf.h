@@ -21,7 +21,7 @@ enum call_kind {
 	CALL_IOVEC, /* an array, in kernel memory, of user buffers */
 };
 
-struct position { /* of a send in its sender's memory */
+struct position {   /* of a send in its sender's memory */
 	u64 base;   /* user buffer, or address of the array's current element */
 	u64 offset; /* into the buffer, or into the current element */
 	u64 segments;
@@ -34,6 +34,7 @@ struct position { /* of a send in its sender's memory */
 struct call {
 	struct wire_event event; /* what all records of the call share */
 	u64 sk;
+	u64 flow;	    /* its id: the address of a socket comes back with the next one */
 	struct position at; /* of the byte at `offset` */
 	u64 offset;	    /* stream offset where the bytes from `at` begin */
 	u64 done;	    /* accepted bytes of this call that were emitted before its end */
@@ -44,8 +45,8 @@ struct call {
 	u32 message_flags;
 	u32 limit; /* kprobe door: bytes until another writer came in between */
 	u8 limited;
-	u8 uncertain; /* kprobe door: another writer may come in between at a place that nobody sees */
-	u8 placed;    /* offset is set */
+	u8 uncertain;	/* kprobe door: another writer may come in between where nobody sees it */
+	u8 placed;	/* offset is set */
 	u8 other_cause; /* why the bytes of CALL_OTHER are missing */
 	u8 reserved[4];
 	u8 first[FIRST_BYTES]; /* of the stream */
@@ -112,8 +113,8 @@ static __noinline int hole_add(struct call *call, struct flow *flow, u64 length,
  * length is clamped once more right before the copy, and hidden from the
  * compiler, which would otherwise drop the bound that the verifier asks for.
  */
-static __always_inline int record_copy(struct call *call, struct flow *flow, u64 address, u64 length,
-				       const u32 class)
+static __always_inline int record_copy(struct call *call, struct flow *flow, u64 address,
+				       u64 length, const u32 class)
 {
 	struct record *record = bpf_ringbuf_reserve(&data_ring, class, 0);
 
@@ -187,7 +188,7 @@ static __noinline bool first_bytes_fit(const struct call *call, u64 length)
 	for (u32 i = 0; i < FIRST_BYTES && i < length; i++) {
 		u8 c = call->first[i];
 
-		if (!token && (c == '\r' || c == '\n')) /* RFC 9112 section 2.2: before a request line */
+		if (!token && (c == '\r' || c == '\n')) /* RFC 9112 section 2.2 */
 			continue;
 		if (c == ' ')
 			return token;
@@ -223,7 +224,7 @@ struct walk {
 	struct flow *flow;
 };
 
-/* The user memory at the current position: address and how much of it lies together; 0 = go to the next segment. */
+/* User memory at the current position: how much lies together; 0 = go to the next segment. */
 static __always_inline u64 walk_room(struct call *call, u64 *ret_address)
 {
 	struct iovec segment = {};

@@ -21,7 +21,8 @@ static __always_inline bool task_is(struct task_struct *task, u32 number, u32 na
 	for (u32 i = 0; i <= PID_LEVELS_MAX && i <= level; i++) {
 		struct upid *upid = pid_number(pid, i);
 
-		if ((u32)BPF_CORE_READ(upid, nr) == number && BPF_CORE_READ(upid, ns, ns.inum) == namespace)
+		if ((u32)BPF_CORE_READ(upid, nr) == number &&
+		    BPF_CORE_READ(upid, ns, ns.inum) == namespace)
 			return true;
 	}
 	return false;

@@ -123,7 +123,8 @@ static __always_inline void sock_tuple(struct sock *sk, struct tuple *tuple)
 	tuple->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
 	tuple->remote_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET) {
-		address_map_ipv4(tuple->local_address, BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr));
+		address_map_ipv4(tuple->local_address,
+				 BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr));
 		address_map_ipv4(tuple->remote_address, BPF_CORE_READ(sk, __sk_common.skc_daddr));
 	} else {
 		BPF_CORE_READ_INTO(&tuple->local_address, sk, __sk_common.skc_v6_rcv_saddr);
@@ -157,21 +158,24 @@ static __always_inline bool tuple_is_loopback(const struct tuple *tuple)
 	const u64 *local = (const u64 *)tuple->local_address;
 	const u64 *remote = (const u64 *)tuple->remote_address;
 
-	return address_is_loopback(tuple->remote_address) || address_is_loopback(tuple->local_address) ||
+	return address_is_loopback(tuple->remote_address) ||
+	       address_is_loopback(tuple->local_address) ||
 	       (local[0] == remote[0] && local[1] == remote[1]);
 }
 
-/* An address of this machine other than the socket's own is routed over lo as well: the route says so. */
+/* Any address of this machine is routed over lo, not only the socket's own: the route says so. */
 static __always_inline bool sock_is_loopback(struct sock *sk, const struct tuple *tuple)
 {
-	return tuple_is_loopback(tuple) || (BPF_CORE_READ(sk, sk_dst_cache, dev, flags) & IFF_LOOPBACK);
+	return tuple_is_loopback(tuple) ||
+	       (BPF_CORE_READ(sk, sk_dst_cache, dev, flags) & IFF_LOOPBACK);
 }
 
 /* ---- identity ---- */
 
 static __always_inline struct upid *pid_number(struct pid *pid, u32 level)
 {
-	return (void *)pid + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
+	return (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+	       level * bpf_core_type_size(struct upid);
 }
 
 static __always_inline u32 task_ns_tgid(struct task_struct *leader)

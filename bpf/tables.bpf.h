@@ -27,9 +27,9 @@ const volatile __u64 data_ring_quarter;
 
 /* ---- settings that the loader learns after load, and state ---- */
 
-__u32 own_tgid;	    /* nightclerk itself, as the kernel numbers it */
+__u32 own_tgid; /* nightclerk itself, as the kernel numbers it */
 __u32 canary_tgids[2];
-__u64 flow_count;	    /* last flow id given out */
+__u64 flow_count;     /* last flow id given out */
 __u64 late_tuples;    /* live flows that joined late: their peers have yet to be found */
 __u64 data_ring_peak; /* highest fill seen at a reservation */
 
@@ -65,6 +65,7 @@ struct {
 struct listener_key {
 	u32 netns;
 	u32 port;
+	u8 address[WIRE_ADDRESS_BYTES]; /* :: and ::ffff:0.0.0.0 are any address */
 };
 
 struct listener {

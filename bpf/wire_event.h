@@ -57,7 +57,7 @@ enum wire_cause {
 /* wire_event.flags */
 #define WIRE_CLIENT 0x0001	/* this end connected */
 #define WIRE_SERVER 0x0002	/* this end accepted */
-#define WIRE_JOINED_LATE 0x0004 /* bytes crossed before it was seen: of its stream, those before WIRE_OPEN's offset */
+#define WIRE_JOINED_LATE 0x0004 /* bytes crossed before it was seen; of its own, up to WIRE_OPEN's offset */
 #define WIRE_STILL_OPEN 0x0008	/* WIRE_END made by the collector at the end of a run for a live socket */
 #define WIRE_MPTCP 0x0010
 #define WIRE_KTLS 0x0020
@@ -118,7 +118,7 @@ struct wire_event {
 
 	__u32 netns; /* inode of the network namespace */
 	__u32 uid;   /* as the initial user namespace sees it */
-	__u32 tgid;  /* 0 where no process may be named: all but WIRE_DATA, sends' WIRE_HOLE, WIRE_CONNECT, processes */
+	__u32 tgid;  /* 0 where no process may be named: only sends, WIRE_CONNECT and processes have one */
 	__u32 tid;
 	__u32 ns_tgid;	   /* tgid inside the process's own pid namespace */
 	__u32 parent_tgid; /* WIRE_FORK only */

@@ -102,6 +102,7 @@ struct call {
 
 	/* the request */
 	uint64_t first_ns; /* its first byte */
+	uint64_t seen_ns;  /* the last byte of it that was seen so far */
 	uint64_t sent_ns;  /* its last byte; 0 while it is not whole */
 	bool request_complete;
 	uint64_t request_holes; /* bytes of it that were not seen */
@@ -126,6 +127,7 @@ struct call {
 	bool has_sha;
 	struct digest sha; /* of the canonical body, or raw_sha where canon is CANONICAL_RAW */
 	enum idem_state idem_state;
+	struct buffer kept;    /* owns what idem and retry_hint lend */
 	struct bytes idem;     /* normalised key */
 	const char *idem_from; /* "Idempotency-Key", "body.requestId", ... */
 	enum call_class class;

@@ -13,9 +13,12 @@
 const char canonical_out_of_memory[] = "out of memory";
 
 static const char *const kind_names[] = {
-	[CANONICAL_NONE] = "none",     [CANONICAL_JSON] = "json",
-	[CANONICAL_FORM] = "form",     [CANONICAL_MULTIPART] = "multipart",
-	[CANONICAL_NDJSON] = "ndjson", [CANONICAL_RAW] = "raw",
+	[CANONICAL_NONE] = "none",
+	[CANONICAL_JSON] = "json",
+	[CANONICAL_FORM] = "form",
+	[CANONICAL_MULTIPART] = "multipart",
+	[CANONICAL_NDJSON] = "ndjson",
+	[CANONICAL_RAW] = "raw",
 };
 
 const char *canonical_kind_name(enum canonical_kind kind)
@@ -59,7 +62,7 @@ struct media_type {
 	struct bytes boundary;
 };
 
-/* A token, or a quoted string without its quotes; one with a backslash in it is of no use to us and stays as it is. */
+/* A token, or a quoted string without its quotes. No value that we ask for needs a backslash. */
 static struct bytes take_value(struct bytes *rest)
 {
 	struct bytes value;

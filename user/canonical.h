@@ -26,7 +26,7 @@ const char *canonical_kind_name(enum canonical_kind kind);
 
 struct canonical {
 	enum canonical_kind kind;
-	const char *why;	/* static text where kind is RAW although another was asked for, else NULL */
+	const char *why;	/* static: kind is RAW although another was asked for; else NULL */
 	bool duplicate_key;	/* an object held one name twice; all members were kept */
 	bool lone_surrogate;	/* kept as \udxxx */
 	struct buffer text;	/* RAW and NONE: empty, use the body itself */

@@ -8,8 +8,8 @@
 
 #include <errno.h>
 
-#define TEXT_BYTES_MAX                                                                             \
-	(UINT32_MAX / 4) /* positions are 32 bits wide, and a byte may become three */
+/* Positions are 32 bits wide, and a byte may become three. */
+#define TEXT_BYTES_MAX (UINT32_MAX / 4)
 
 struct parameter {
 	uint32_t start; /* in the text as written */

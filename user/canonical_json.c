@@ -18,8 +18,8 @@
 
 #define SLACK_BYTES 64
 #define EXPONENT_DIGITS_MAX 12 /* longer exponents are kept as they are written */
-#define TEXT_BYTES_MAX                                                                             \
-	(UINT32_MAX / 8) /* positions are 32 bits wide, and a number may grow more than fourfold */
+/* Positions are 32 bits wide, and a number may grow more than fourfold. */
+#define TEXT_BYTES_MAX (UINT32_MAX / 8)
 
 struct level {
 	bool is_object;
@@ -84,7 +84,7 @@ static void skip_space(struct reading *r)
 
 #define EACH_BYTE(byte) (0x0101010101010101ULL * (byte))
 
-/* How many of the first eight bytes mean themselves: printable ASCII but for the quote and the backslash. */
+/* How many of the first eight bytes mean themselves: ASCII without quote, backslash, controls. */
 static size_t plain_bytes(uint64_t eight)
 {
 	uint64_t quote = eight ^ EACH_BYTE('"'), backslash = eight ^ EACH_BYTE('\\');
@@ -218,13 +218,7 @@ static const char *take_escape(struct reading *r)
 	case '/':
 		put(r, '/');
 		break;
-	case '"':
-	case '\\':
-	case 'b':
-	case 'f':
-	case 'n':
-	case 'r':
-	case 't':
+	case '"': case '\\': case 'b': case 'f': case 'n': case 'r': case 't':
 		put_run(r, r->at, 2);
 		break;
 	default:
@@ -514,8 +508,7 @@ static const char *take_value(struct reading *r, bool *ret_open)
 	switch (peek(r)) {
 	case '"':
 		return take_string(r);
-	case '{':
-	case '[':
+	case '{': case '[':
 		return open_level(r, ret_open);
 	case 't':
 		return take_word(r, "true");
@@ -523,17 +516,8 @@ static const char *take_value(struct reading *r, bool *ret_open)
 		return take_word(r, "false");
 	case 'n':
 		return take_word(r, "null");
-	case '-':
-	case '0':
-	case '1':
-	case '2':
-	case '3':
-	case '4':
-	case '5':
-	case '6':
-	case '7':
-	case '8':
-	case '9':
+	case '-': case '0': case '1': case '2': case '3': case '4':
+	case '5': case '6': case '7': case '8': case '9':
 		return take_number(r);
 	default:
 		return "not a JSON value";

@@ -98,7 +98,7 @@ static enum delimiter_end take_preamble(const struct delimiter *delimiter, struc
 
 /* ---- part heads ---- */
 
-/* Takes "; name=value" off *rest; false when there is none. The value loses its quotes and keeps its escapes. */
+/* Takes "; name=value" off *rest, or gives false. The value loses its quotes, not its escapes. */
 static bool take_parameter(struct bytes *rest, struct bytes *ret_name, struct bytes *ret_value)
 {
 	size_t end = 0;

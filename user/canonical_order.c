@@ -133,7 +133,7 @@ static struct bytes member_name(const uint8_t *text, const struct member *member
 	return (struct bytes){text + member->start + 1, member->name_size};
 }
 
-static int compare_members(const void *a, const void *b, void *text)
+static int compare_members(const void *a, const void *b, void *text) /* for qsort_r() */
 {
 	const struct member *left = a, *right = b;
 	int order = compare_names(member_name(text, left), member_name(text, right));
@@ -146,18 +146,17 @@ static int compare_members(const void *a, const void *b, void *text)
 /* Most objects have few members: then inserting costs half of what qsort_r() does. */
 static void sort_members(struct member *members, uint32_t count, const uint8_t *text)
 {
+	void *argument = (void *)text;
 	struct member moved;
 	uint32_t to;
 
 	if (count > INSERTED_MEMBERS_MAX) {
-		qsort_r(members, count, sizeof(*members), compare_members, (void *)text);
+		qsort_r(members, count, sizeof(*members), compare_members, argument);
 		return;
 	}
 	for (uint32_t i = 1; i < count; i++) {
 		moved = members[i];
-		for (to = i; to && compare_names(member_name(text, &members[to - 1]),
-						 member_name(text, &moved)) > 0;
-		     to--)
+		for (to = i; to && compare_members(&members[to - 1], &moved, argument) > 0; to--)
 			members[to] = members[to - 1];
 		members[to] = moved;
 	}
@@ -256,7 +255,7 @@ static void write_back(struct rewrite *rewrite, uint32_t start, uint32_t end)
 	memcpy(rewrite->to, rewrite->from + start, end - start);
 }
 
-/* One run is [start, end); of the objects noted before objects_end, those that begin in it lie in it. */
+/* One run is [start, end); objects noted before objects_end lie in it if they begin in it. */
 static void rewrite_backwards(const struct order *order, struct rewrite *rewrite, uint32_t end)
 {
 	const struct object *objects = (const struct object *)order->objects.data;

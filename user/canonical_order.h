@@ -31,7 +31,7 @@ struct order_object {
 };
 
 void order_open(const struct order *order, uint32_t start, struct order_object *ret_object);
-/* A name has been written: its quote is at start, name_size bytes follow it, then a quote. 0 or -ENOMEM. */
+/* A name was written: a quote at start, name_size bytes, another quote. 0 or -ENOMEM. */
 int order_member(struct order *order, const uint8_t *text, struct order_object *object,
 		 uint32_t start, uint32_t name_size);
 /* The value of the innermost object's last member ends here. */

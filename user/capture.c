@@ -23,7 +23,10 @@
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define REPORT_MAX 256
 
-/* libbpf's print function takes no context, so this is the one static of the file. The first warning is the telling one. */
+/*
+ * libbpf's print function takes no context: hence the one static of the file.
+ * The first warning is the telling one.
+ */
 static char first_report[REPORT_MAX];
 
 static int keep_report(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -66,32 +69,37 @@ static void say_load_error(enum capture_door door, int error, char *reason)
 		say(reason, "needs CAP_BPF and CAP_PERFMON: run as root or with sudo");
 		break;
 	case -ENOMEM:
-		say(reason, "not enough memory for the probe's tables: raise the memory limit or RLIMIT_MEMLOCK");
+		say(reason,
+		    "not enough memory for the probe's tables: raise the memory limit or RLIMIT_MEMLOCK");
 		break;
 	case -EACCES:
-		say(reason, "the kernel's verifier refused the probe (a defect of nightclerk): %s", first_report);
+		say(reason, "the kernel's verifier refused the probe (a defect of nightclerk): %s",
+		    first_report);
 		break;
 	case -ESRCH:
 	case -ENOENT:
-		say(reason, "the %s door needs a kernel tracepoint that this kernel does not have: %s",
+		say(reason,
+		    "the %s door needs a kernel tracepoint that this kernel does not have: %s",
 		    capture_door_name(door), first_report);
 		break;
 	default:
-		say(reason, "cannot load the probe (%s door): %s: %s", capture_door_name(door), strerror(-error),
-		    first_report);
+		say(reason, "cannot load the probe (%s door): %s: %s", capture_door_name(door),
+		    strerror(-error), first_report);
 	}
 }
 
 static void say_attach_error(enum capture_door door, int error, char *reason)
 {
 	if (error == -EPERM || error == -EACCES)
-		say(reason, "not allowed to attach the probe (%s door): run as root or with sudo, and mount tracefs",
+		say(reason,
+		    "not allowed to attach the probe (%s door): run as root or with sudo, and mount tracefs",
 		    capture_door_name(door));
 	else if (error == -ENOENT && door == CAPTURE_DOOR_KPROBE)
-		say(reason, "the kprobe door needs CONFIG_KPROBES and tracefs at /sys/kernel/tracing");
+		say(reason,
+		    "the kprobe door needs CONFIG_KPROBES and tracefs at /sys/kernel/tracing");
 	else
-		say(reason, "cannot attach the probe (%s door): %s: %s", capture_door_name(door), strerror(-error),
-		    first_report);
+		say(reason, "cannot attach the probe (%s door): %s: %s", capture_door_name(door),
+		    strerror(-error), first_report);
 }
 
 /* ---- iterators ---- */
@@ -205,7 +213,8 @@ static enum scope_mode scope_mode(enum capture_scope scope)
 /* Whose listening sockets may be older than the probe. */
 static bool scope_is_of_processes(enum capture_scope scope)
 {
-	return scope == CAPTURE_PID || scope == CAPTURE_CGROUP || scope == CAPTURE_UID || scope == CAPTURE_COMM;
+	return scope == CAPTURE_PID || scope == CAPTURE_CGROUP || scope == CAPTURE_UID ||
+	       scope == CAPTURE_COMM;
 }
 
 static void set_options(struct capture *capture, const struct capture_options *options)
@@ -226,7 +235,7 @@ static void choose_programs(struct capture *capture, const struct capture_option
 {
 	struct bpf_program *program;
 
-	bpf_object__for_each_program(program, capture->skeleton->obj) {
+	bpf_object__for_each_program (program, capture->skeleton->obj) {
 		const char *name = bpf_program__name(program);
 		const char *door = capture_door_name(capture->door);
 		bool of_door = !strncmp(name, door, strlen(door));
@@ -235,23 +244,30 @@ static void choose_programs(struct capture *capture, const struct capture_option
 		bpf_program__set_autoload(program, of_door);
 	}
 	bpf_program__set_autoload(capture->skeleton->progs.run_refresh, true);
-	bpf_program__set_autoload(capture->skeleton->progs.iter_resolve, capture->own_pid_namespace);
-	bpf_program__set_autoload(capture->skeleton->progs.iter_listeners, scope_is_of_processes(options->scope));
+	bpf_program__set_autoload(capture->skeleton->progs.iter_resolve,
+				  capture->own_pid_namespace);
+	bpf_program__set_autoload(capture->skeleton->progs.iter_listeners,
+				  scope_is_of_processes(options->scope));
 }
 
 static int set_ring_sizes(struct capture *capture, const struct capture_options *options)
 {
-	size_t lifecycle = options->lifecycle_ring_bytes ? options->lifecycle_ring_bytes : LIFECYCLE_RING_BYTES;
+	size_t lifecycle = options->lifecycle_ring_bytes ? options->lifecycle_ring_bytes
+							 : LIFECYCLE_RING_BYTES;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int error;
 
-	capture->data_ring_bytes = options->data_ring_bytes ? options->data_ring_bytes : DATA_RING_BYTES;
-	if (capture->data_ring_bytes % page || (capture->data_ring_bytes & (capture->data_ring_bytes - 1)) ||
-	    lifecycle % page || (lifecycle & (lifecycle - 1)) || capture->data_ring_bytes > UINT32_MAX)
+	capture->data_ring_bytes =
+		options->data_ring_bytes ? options->data_ring_bytes : DATA_RING_BYTES;
+	if (capture->data_ring_bytes % page ||
+	    (capture->data_ring_bytes & (capture->data_ring_bytes - 1)) || lifecycle % page ||
+	    (lifecycle & (lifecycle - 1)) || capture->data_ring_bytes > UINT32_MAX)
 		return -EINVAL;
-	error = bpf_map__set_max_entries(capture->skeleton->maps.data_ring, (uint32_t)capture->data_ring_bytes);
+	error = bpf_map__set_max_entries(capture->skeleton->maps.data_ring,
+					 (uint32_t)capture->data_ring_bytes);
 	if (!error)
-		error = bpf_map__set_max_entries(capture->skeleton->maps.lifecycle_ring, (uint32_t)lifecycle);
+		error = bpf_map__set_max_entries(capture->skeleton->maps.lifecycle_ring,
+						 (uint32_t)lifecycle);
 	return error;
 }
 
@@ -266,8 +282,9 @@ static int take_record(void *context, void *data, size_t size)
 		capture->error = -EPROTO;
 		return -EPROTO;
 	}
-	error = sequencer_push(capture->sequencer, event,
-			       (struct bytes){(const uint8_t *)data + sizeof(*event), event->captured_bytes});
+	error = sequencer_push(
+		capture->sequencer, event,
+		(struct bytes){(const uint8_t *)data + sizeof(*event), event->captured_bytes});
 	if (error)
 		capture->error = error; /* this one is lost; its stream will show the gap */
 	else
@@ -275,7 +292,7 @@ static int take_record(void *context, void *data, size_t size)
 	return 0;
 }
 
-/* Stops where the ring ended when the drain began: senders may be faster than we are, and the other ring waits. */
+/* Stops where the ring ended when the drain began: senders may be faster than we are. */
 static int take_data(void *context, void *data, size_t size)
 {
 	struct capture *capture = context;
@@ -301,7 +318,8 @@ static int watch_ring(int epoll_fd, const struct ring_buffer *ring)
 {
 	struct epoll_event readable = {.events = EPOLLIN};
 
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(ring), &readable) ? -errno : 0;
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(ring), &readable) ? -errno
+											  : 0;
 }
 
 /* The rings, as libbpf consumes them and as this file looks at them. */
@@ -315,8 +333,8 @@ static int map_rings(struct capture *capture)
 	capture->data = ring_buffer__new(data_fd, take_data, capture, NULL);
 	if (!capture->data)
 		return -errno;
-	capture->lifecycle = ring_buffer__new(bpf_map__fd(capture->skeleton->maps.lifecycle_ring), take_record, capture,
-					      NULL);
+	capture->lifecycle = ring_buffer__new(bpf_map__fd(capture->skeleton->maps.lifecycle_ring),
+					      take_record, capture, NULL);
 	if (!capture->lifecycle)
 		return -errno;
 	capture->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -331,7 +349,8 @@ static int map_rings(struct capture *capture)
 		error = map_page(data_fd, page, (off_t)page, &capture->produced);
 	if (error)
 		return error;
-	muted = mmap(NULL, MUTED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(capture->skeleton->maps.muted), 0);
+	muted = mmap(NULL, MUTED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		     bpf_map__fd(capture->skeleton->maps.muted), 0);
 	if (muted == MAP_FAILED)
 		return -errno;
 	capture->muted = muted;
@@ -418,8 +437,8 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 	return error;
 }
 
-static int capture_try(const struct capture_options *options, enum capture_door door, struct capture **ret_capture,
-		       char *reason)
+static int capture_try(const struct capture_options *options, enum capture_door door,
+		       struct capture **ret_capture, char *reason)
 {
 	struct capture *capture = calloc(1, sizeof(*capture));
 	int error;
@@ -431,7 +450,8 @@ static int capture_try(const struct capture_options *options, enum capture_door 
 	capture->door = door;
 	capture->epoll_fd = -1;
 	capture->pid_namespace = inode_of("/proc/self/ns/pid");
-	capture->own_pid_namespace = capture->pid_namespace && capture->pid_namespace != INITIAL_PID_NAMESPACE;
+	capture->own_pid_namespace =
+		capture->pid_namespace && capture->pid_namespace != INITIAL_PID_NAMESPACE;
 	error = open_door(capture, options, reason);
 	if (error) {
 		capture_close(capture);
@@ -448,7 +468,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 
 	reason[0] = '\0';
 	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
-		say(reason, "kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
+		say(reason,
+		    "kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
 		return -ENOSYS;
 	}
 	if (!options->host_wide && !inode_of("/proc/self/ns/net")) {
@@ -458,7 +479,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	libbpf_set_print(keep_report);
 	if (options->door != CAPTURE_DOOR_AUTO)
 		return capture_try(options, options->door, ret_capture, reason);
-	/* the kprobe door first, where there are kprobes at all: it cannot lose a call to preemption */
+	/* the kprobe door first, where there are kprobes: it cannot lose a call to preemption */
 	if (access("/sys/bus/event_source/devices/kprobe/type", F_OK))
 		say(other, "this kernel has no kprobes");
 	else if (!capture_try(options, CAPTURE_DOOR_KPROBE, ret_capture, other))

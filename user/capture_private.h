@@ -17,8 +17,8 @@ struct capture {
 	enum capture_door door;
 	struct ring_buffer *data;
 	struct ring_buffer *lifecycle;
-	int epoll_fd; /* of both; -1 = none */
-	struct bpf_link *resolve_link; /* only in a pid namespace of its own */
+	int epoll_fd;					/* of both; -1 = none */
+	struct bpf_link *resolve_link;			/* only in a pid namespace of its own */
 	int tree_fd, flows_fd, counters_fd, refresh_fd; /* owned by skeleton */
 	size_t data_ring_bytes;
 	/* data ring: the kernel's own pages, see kernel/bpf/ringbuf.c */

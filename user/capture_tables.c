@@ -20,7 +20,7 @@ static uint64_t recursion_misses(const struct capture *capture)
 	struct bpf_program *program;
 	uint64_t misses = 0;
 
-	bpf_object__for_each_program(program, capture->object) {
+	bpf_object__for_each_program (program, capture->object) {
 		struct bpf_prog_info info = {};
 		uint32_t size = sizeof(info);
 		int fd = bpf_program__fd(program);
@@ -73,8 +73,8 @@ static int table_next(struct table_walk *walk, void *keys, void *values)
 
 	if (walk->over)
 		return 0;
-	error = bpf_map_lookup_batch(walk->fd, walk->started ? &walk->bucket : NULL, &walk->bucket, keys, values, &count,
-				     NULL);
+	error = bpf_map_lookup_batch(walk->fd, walk->started ? &walk->bucket : NULL, &walk->bucket,
+				     keys, values, &count, NULL);
 	walk->started = true;
 	if (error && error != -ENOENT)
 		return error;
@@ -93,7 +93,8 @@ int capture_tree(struct capture *capture, uint32_t *tgids, size_t max)
 	while ((count = table_next(&walk, keys, entries)) > 0) {
 		for (int i = 0; i < count; i++, found++)
 			if (found < max)
-				tgids[found] = capture->own_pid_namespace ? entries[i].ns_tgid : keys[i];
+				tgids[found] =
+					capture->own_pid_namespace ? entries[i].ns_tgid : keys[i];
 	}
 	return count < 0 ? count : (int)found;
 }

@@ -15,6 +15,7 @@
 int cmd_run(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
 

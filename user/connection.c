@@ -370,8 +370,10 @@ static void take_request(struct connection *connection, struct bytes input, uint
 		if (step == HTTP_HEAD)
 			take_pending_response(connection, event);
 	}
-	if (connection->requesting)
+	if (connection->requesting) {
 		connection->requesting->request_end = offset;
+		connection->requesting->call.seen_ns = event->when_ns;
+	}
 	count_blind(connection, SIDE_CLIENT, input.size);
 }
 

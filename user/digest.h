@@ -23,7 +23,7 @@ int digest_start(struct digest_state *state);
 int digest_add(struct digest_state *state, struct bytes bytes);
 /* 8 bytes, little endian. */
 int digest_add_number(struct digest_state *state, uint64_t number);
-/* A length-prefixed field: digest_add_number(), then the bytes. No two lists of fields give one input. */
+/* The length by digest_add_number(), then the bytes: no two lists of fields give one input. */
 int digest_add_field(struct digest_state *state, struct bytes bytes);
 int digest_finish(struct digest_state *state, struct digest *ret_digest);
 /* One call for one slice. */

@@ -132,6 +132,7 @@ void exchange_free(struct exchange *exchange)
 		return;
 	digest_state_free(exchange->hash);
 	buffer_done(&exchange->answer);
+	buffer_done(&exchange->call.kept);
 	buffer_done(&exchange->body);
 	free(exchange->head_memory);
 	free(exchange);

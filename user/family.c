@@ -102,7 +102,7 @@ static struct shelf *find_shelf(const struct lane *lane, const struct shelf_kind
 	return NULL;
 }
 
-static struct shelf *make_shelf(struct lane *lane, const struct shelf_kind *kind)
+static struct shelf *make_shelf(struct lane *lane, const struct shelf_kind *kind, enum bond bond)
 {
 	struct shelf *shelf = find_shelf(lane, kind);
 
@@ -113,7 +113,7 @@ static struct shelf *make_shelf(struct lane *lane, const struct shelf_kind *kind
 		return NULL;
 	lane->shelf = shelf;
 	shelf = &lane->shelf[lane->shelf_count++];
-	*shelf = (struct shelf){.kind = *kind};
+	*shelf = (struct shelf){.kind = *kind, .bond = bond};
 	return shelf;
 }
 
@@ -125,7 +125,7 @@ static void lane_put(struct family *family, const struct remembered *remembered,
 
 	shelf_kind_of(&attempt->facts, &kind);
 	if (lane)
-		shelf = make_shelf(lane, &kind);
+		shelf = make_shelf(lane, &kind, family->bond);
 	if (shelf && shelf_add(shelf, remembered, attempt) == 0)
 		return;
 	free_lanes(family);
@@ -243,7 +243,6 @@ static void search_lane(const struct family *family, uint64_t principal, struct 
 
 void family_search(const struct family *family, struct search *search)
 {
-	search->bond = family->bond;
 	if (!family->large) {
 		uint32_t end = family_position(family, search->later->ref);
 

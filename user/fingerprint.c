@@ -117,6 +117,11 @@ static bool is_loopback(struct bytes host)
 	       is_loopback_v4(host);
 }
 
+static uint8_t lower_case(uint8_t c)
+{
+	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
 static int add_host(struct digest_state *hash, struct bytes host)
 {
 	uint8_t lower[HOST_BYTES_MAX];
@@ -124,8 +129,7 @@ static int add_host(struct digest_state *hash, struct bytes host)
 	if (host.size > sizeof(lower))
 		return digest_add_field(hash, host);
 	for (size_t i = 0; i < host.size; i++)
-		lower[i] = host.data[i] >= 'A' && host.data[i] <= 'Z' ? host.data[i] | 0x20
-								      : host.data[i];
+		lower[i] = lower_case(host.data[i]);
 	host.data = lower;
 	return digest_add_field(hash, is_loopback(host) ? BYTES("loopback") : host);
 }
@@ -156,11 +160,10 @@ static int add_query(struct fingerprinter *fingerprinter, const struct call *cal
 
 	buffer_clear(&fingerprinter->query);
 	why = canonical_query(call->query, &fingerprinter->query);
-	if (why)
-		return why == canonical_out_of_memory
-			       ? -ENOMEM
-			       : digest_add_field(fingerprinter->hash, call->query);
-	return digest_add_field(fingerprinter->hash, buffer_bytes(&fingerprinter->query));
+	if (why == canonical_out_of_memory)
+		return -ENOMEM;
+	return digest_add_field(fingerprinter->hash,
+				why ? call->query : buffer_bytes(&fingerprinter->query));
 }
 
 /*
@@ -170,13 +173,12 @@ static int add_query(struct fingerprinter *fingerprinter, const struct call *cal
 static int add_body(struct digest_state *hash, const struct call *call, struct bytes text,
 		    struct bytes key_member)
 {
-	struct bytes before = text, after = {0};
+	struct bytes before = text, after = {0}, sha = {call->sha.byte, DIGEST_BYTES};
 	int err;
 
 	if (call->canon != CANONICAL_JSON || !text.size) {
 		err = digest_add_field(hash, BYTES("hash"));
-		return err ? err
-			   : digest_add_field(hash, (struct bytes){call->sha.byte, DIGEST_BYTES});
+		return err ? err : digest_add_field(hash, sha);
 	}
 	if (key_member.size) {
 		after = text;
@@ -271,6 +273,7 @@ int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
 	int err;
 
 	call->has_fingerprint = false;
+	call->idem_state = IDEM_UNKNOWN; /* should we fail before we looked */
 	err = make_retry_hint(&fingerprinter->hint, call);
 	if (!err)
 		err = principal_of(fingerprinter->hash, salt_of(fingerprinter), call);

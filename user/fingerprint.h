@@ -32,15 +32,16 @@ void fingerprinter_free(struct fingerprinter *fingerprinter);	/* accepts NULL */
  * retry_hint always, and idem where the key was not a plain slice of the head,
  * are lent: valid until the next fingerprint_call().
  */
-int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call, struct bytes canonical_text);
+int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
+		     struct bytes canonical_text);
 
 /*
  * The id of a call: the first 16 bytes of SHA-256 over boot id, netns inode,
  * client and server endpoint and the raw 32-bit sequence number of the
  * request's first byte. The same through every door, recording and import.
  */
-int call_id(struct fingerprinter *fingerprinter, const uint8_t boot_id[16], const struct call *call, uint32_t seq,
-	    uint8_t ret_id[CALL_ID_BYTES]);
+int call_id(struct fingerprinter *fingerprinter, const uint8_t boot_id[16], const struct call *call,
+	    uint32_t seq, uint8_t ret_id[CALL_ID_BYTES]);
 
 /*
  * "~" and 16 hex digits of the salted hash of a secret, for ledger and events.

@@ -43,6 +43,7 @@ static const struct {
 	{"id", "body.id"},		 /* Stripe events: evt_... only */
 };
 
+#define HEADER_COUNT (sizeof(headers) / sizeof(headers[0]))
 #define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
 #define MEMBER_EVENT_ID (MEMBER_COUNT - 1)
 #define LAST_FIRST_LETTER 'r' /* no name in the table sorts after it */
@@ -154,6 +155,7 @@ static int read_header(struct call *call, const char *header, struct buffer *tex
 
 int idempotency_key(struct call *call, struct buffer *text)
 {
+	bool incomplete;
 	int err = 0;
 
 	set_key(call, IDEM_ABSENT, (struct bytes){0});
@@ -162,12 +164,10 @@ int idempotency_key(struct call *call, struct buffer *text)
 		call->idem_state = IDEM_UNKNOWN;
 		return 0;
 	}
-	for (size_t i = 0;
-	     i < sizeof(headers) / sizeof(headers[0]) && !err && call->idem_state == IDEM_ABSENT;
-	     i++)
+	for (size_t i = 0; i < HEADER_COUNT && !err && call->idem_state == IDEM_ABSENT; i++)
 		err = read_header(call, headers[i], text);
-	if (err ||
-	    (call->idem_state == IDEM_ABSENT && (call->head->cut || call->head->fields_dropped)))
+	incomplete = call->head->cut || call->head->fields_dropped;
+	if (err || (incomplete && call->idem_state == IDEM_ABSENT))
 		call->idem_state = IDEM_UNKNOWN;
 	return err;
 }
@@ -197,7 +197,7 @@ static bool is_key(size_t member, struct bytes value)
 	return member != MEMBER_EVENT_ID || bytes_starts_with(value, BYTES("\"evt_"));
 }
 
-/* Members stand in order of their names: equal ones are neighbours, and the last letter ends the search. */
+/* Members stand in order of their names: equal ones are neighbours, and a later letter ends it. */
 static struct candidate find_candidate(struct bytes json)
 {
 	struct candidate best = {.member = MEMBER_COUNT}, found;
@@ -221,8 +221,8 @@ static struct candidate find_candidate(struct bytes json)
 /* With the comma behind it, or else the one before it. */
 static struct bytes with_comma(struct bytes json, const struct candidate *candidate)
 {
-	const uint8_t *start = candidate->name.data,
-		      *end = candidate->value.data + candidate->value.size;
+	const uint8_t *start = candidate->name.data;
+	const uint8_t *end = candidate->value.data + candidate->value.size;
 
 	if (end < json.data + json.size && *end == ',')
 		end++;

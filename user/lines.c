@@ -26,7 +26,7 @@ static bool body_has_gaps(const struct call *call)
 
 static uint64_t request_ns(const struct call *call)
 {
-	return call->sent_ns ? call->sent_ns : call->first_ns;
+	return call->sent_ns ? call->sent_ns : call->seen_ns ? call->seen_ns : call->first_ns;
 }
 
 /* ---- why ---- */

@@ -12,6 +12,7 @@ static const struct {
 	{"run", cmd_run, "run a command and fail if it sent the same mutating call twice"},
 	{"watch", cmd_watch, "show calls and repeats as they happen"},
 	{"replay", cmd_replay, "judge a recording again, without root"},
+	{"doctor", cmd_doctor, "what this kernel and this account allow, and what cannot be seen"},
 	{"mark", cmd_mark, "inside a run: start a new attempt window"},
 	{"sync", cmd_sync, "inside a run: wait until every call so far is judged and written"},
 };

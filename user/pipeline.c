@@ -74,6 +74,26 @@ static struct bytes make_canonical(struct pipeline *pipeline, struct call *call)
 	return buffer_bytes(&canonical->text);
 }
 
+/* What the fingerprinter lends until its next call, the call keeps until its end. */
+static void keep(struct pipeline *pipeline, struct call *call)
+{
+	size_t key = call->idem.size, hint = call->retry_hint.size;
+	int err = buffer_reserve(&call->kept, key + hint);
+
+	if (!err)
+		err = buffer_append(&call->kept, call->idem);
+	if (!err)
+		err = buffer_append(&call->kept, call->retry_hint);
+	if (err) {
+		call->idem = call->retry_hint = (struct bytes){0};
+		call->idem_state = IDEM_UNKNOWN;
+		pipeline->memory_lost = true;
+		return;
+	}
+	call->idem = (struct bytes){call->kept.data, key};
+	call->retry_hint = (struct bytes){call->kept.data + key, hint};
+}
+
 /* Class first: which members of a body are volatile depends on the protocol that was recognised. */
 static void identify(struct pipeline *pipeline, struct call *call)
 {
@@ -86,6 +106,7 @@ static void identify(struct pipeline *pipeline, struct call *call)
 		text = buffer_bytes(&pipeline->comparable);
 	lost(pipeline, changed < 0 ? changed : 0);
 	lost(pipeline, fingerprint_call(pipeline->fingerprinter, call, text));
+	keep(pipeline, call);
 }
 
 /* ---- findings ---- */

@@ -45,15 +45,16 @@ static bool decode_base64(struct bytes text, struct buffer *out, int *ret_err)
 	return true;
 }
 
-/* "AWS4-HMAC-SHA256 Credential=AKID/20260101/region/service/aws4_request, SignedHeaders=..., Signature=..." */
+/* Credential=AKID/20260101/region/service/aws4_request, SignedHeaders=..., Signature=... */
 static bool identity_of_sigv4(struct bytes parameters, struct identity *ret_identity)
 {
 	const struct bytes word = BYTES("Credential=");
-	const uint8_t *found =
-		parameters.size ? memmem(parameters.data, parameters.size, word.data, word.size)
-				: NULL;
+	const uint8_t *found;
 	struct bytes key;
 
+	if (!parameters.size)
+		return false;
+	found = memmem(parameters.data, parameters.size, word.data, word.size);
 	if (!found)
 		return false;
 	bytes_take(&parameters, (size_t)(found - parameters.data) + word.size);
@@ -81,7 +82,7 @@ static bool identity_of_basic(struct bytes token, struct buffer *scratch,
 	return true;
 }
 
-/* header "." payload "." signature (RFC 7519 section 3); the names are compared as they are written. */
+/* header "." payload "." signature (RFC 7519 section 3); values are compared as written. */
 static bool identity_of_jwt(struct bytes token, struct buffer *scratch,
 			    struct identity *ret_identity, int *ret_err)
 {

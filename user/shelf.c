@@ -39,11 +39,16 @@ bool shelf_kind_equal(const struct shelf_kind *a, const struct shelf_kind *b)
 }
 
 /* What verdicts may differ by within one kind; the flags are for the open ones. */
-static bool same_identity(const struct attempt_facts *a, const struct attempt_facts *b)
+static bool same_wide_identity(const struct attempt_facts *a, const struct attempt_facts *b, enum bond bond)
 {
-	return a->key == b->key && a->idem_state == b->idem_state && a->body == b->body && a->principal == b->principal &&
-	       a->has_principal == b->has_principal && a->bearer == b->bearer && attempts_share_process(a, b) &&
-	       a->owner_gone == b->owner_gone && a->replayed == b->replayed && a->continuation == b->continuation;
+	return a->principal == b->principal && a->has_principal == b->has_principal && a->bearer == b->bearer &&
+	       (bond != BY_KEY || a->body == b->body) && a->idem_state == b->idem_state && a->owner_gone == b->owner_gone &&
+	       a->replayed == b->replayed && a->continuation == b->continuation;
+}
+
+static bool same_identity(const struct attempt_facts *a, const struct attempt_facts *b, enum bond bond)
+{
+	return same_wide_identity(a, b, bond) && a->key == b->key && a->body == b->body && attempts_share_process(a, b);
 }
 
 /* The first position whose ref is not before ref. */
@@ -79,8 +84,16 @@ static void renew_from(struct shelf *shelf, const struct remembered *remembered,
 
 		if (ended_ns < attempt->facts.first_ns) /* its row does not depend on time */
 			ended_ns = attempt->facts.first_ns;
-		entry->run = before && same_identity(&before->facts, &attempt->facts) ? shelf->entry[i - 1].run : i;
-		entry->latest_end = before && shelf->entry[i - 1].latest_end > ended_ns ? shelf->entry[i - 1].latest_end : ended_ns;
+		entry->run = entry->wide_run = i;
+		entry->latest_end = ended_ns;
+		if (before) {
+			if (same_identity(&before->facts, &attempt->facts, shelf->bond))
+				entry->run = entry[-1].run;
+			if (same_wide_identity(&before->facts, &attempt->facts, shelf->bond))
+				entry->wide_run = entry[-1].wide_run;
+			if (entry[-1].latest_end > ended_ns)
+				entry->latest_end = entry[-1].latest_end;
+		}
 		before = attempt;
 	}
 }
@@ -177,6 +190,19 @@ static bool may_match_further_down(const struct attempt_facts *earlier, const st
 	return entry->latest_end > later->first_ns || later->first_ns - entry->latest_end <= FINDING_BEARER_WINDOW_NS;
 }
 
+/* The first entry of those that nothing else can come of, now that entry was judged. */
+static uint32_t first_alike(const struct shelf *shelf, const struct shelf_entry *entry, const struct attempt_facts *earlier,
+			    const struct attempt_facts *later)
+{
+	bool own = earlier->has_principal == later->has_principal && earlier->principal == later->principal;
+	bool process_matters = later->class == CLASS_LLM && earlier->owner_gone;
+	bool key_matters = shelf->bond == BY_FINGERPRINT && later->idem_state != IDEM_ABSENT &&
+			   later->idem_state != IDEM_INVALID &&
+			   (later->idem_state != IDEM_PRESENT || earlier->key == later->key);
+
+	return own && !process_matters && !key_matters ? entry->wide_run : entry->run;
+}
+
 /*
  * Each entry had ended when the later attempt began, or was still open: the
  * worst of either sort is looked for, until both are found or can be no more.
@@ -202,11 +228,11 @@ void shelf_search(const struct shelf *shelf, struct search *search)
 			continue;
 		}
 		verdict = search_judge(search, earlier);
-		bound = finding_worst_like(&earlier->facts, later, search->options, search->bond == BY_KEY);
+		bound = finding_worst_like(&earlier->facts, later, search->options, shelf->bond == BY_KEY);
 		*found = !verdict_worse(&bound, &verdict);
 		run_is_alike = shelf->kind.open || (!was_open && entry->latest_end <= later->first_ns);
 		if (verdict.finding == FINDING_NONE && may_match_further_down(&earlier->facts, later, entry))
 			run_is_alike = false;
-		i = run_is_alike ? (int64_t)entry->run - 1 : i - 1;
+		i = run_is_alike ? (int64_t)first_alike(shelf, entry, &earlier->facts, later) - 1 : i - 1;
 	}
 }

@@ -7,9 +7,11 @@
  *
  * Two things make that so. Attempts that ended alike get a verdict that only
  * depends on whether they had ended by then and on their identity (key, body,
- * principal, process), and neighbours of one identity are skipped as a run.
- * And no verdict is worse than finding_worst_like() says, so the first that is
- * as bad is the one.
+ * principal, process), and neighbours of one identity are skipped as a run;
+ * where the principal is the later one's own, process and, in a family by
+ * fingerprint, key do not matter: the same key is then found in the family by
+ * key. And no verdict is worse than finding_worst_like() says, so the first
+ * that is as bad is the one.
  */
 #ifndef NIGHTCLERK_SHELF_H
 #define NIGHTCLERK_SHELF_H
@@ -25,11 +27,13 @@ struct shelf_kind {
 struct shelf_entry {
 	uint32_t ref;
 	uint32_t run;	     /* the first entry of the run of one identity that this one is in */
+	uint32_t wide_run;   /* the same for one principal, and one body in a family by key */
 	uint64_t latest_end; /* no attempt from the first entry to this one began or ended later */
 };
 
 struct shelf {
 	struct shelf_kind kind;
+	enum bond bond; /* of its family */
 	struct shelf_entry *entry;
 	uint32_t begin, end, capacity;
 };
@@ -45,7 +49,6 @@ struct search {
 	const struct remembered *remembered;
 	const struct attempt *later;
 	const struct finding_options *options;
-	enum bond bond; /* of the family that is searched */
 	struct worst *worst;
 };
 

@@ -95,7 +95,8 @@ class Form:
             names = [name for name, _ in value]
             self.duplicate |= len(set(names)) < len(names)
             ordered = sorted(value, key=lambda member: utf16(member[0]))
-            return "{" + ",".join(self.string(n) + ":" + self.text(v, depth + 1) for n, v in ordered) + "}"
+            texts = [self.string(name) + ":" + self.text(element, depth + 1) for name, element in ordered]
+            return "{" + ",".join(texts) + "}"
         return "[" + ",".join(self.text(element, depth + 1) for element in value) + "]"
 
 
@@ -122,8 +123,11 @@ def expected_line(raw):
 
 # ---- random texts ----
 
-CHARACTERS = ['"', "\\", "/", "\b", "\f", "\n", "\r", "\t", "\0", "\x1f", "\x7f", "\x80", "é", "€", "\u2028",
-              "\ud7ff", "\ue000", "\ufffd", "\uffff", "\U00010000", "😀", "\U0010ffff", " ", "a", "b", "Z", "0"]
+CHARACTERS = ['"', "\\", "/", "\b", "\f", "\n", "\r", "\t", "\0", "\x1f", "\x7f", "\x80", "\xe9",
+              "\u20ac", "\u2028", "\ud7ff", "\ue000", "\ufffd", "\uffff", "\U00010000", "\U0001f600",
+              "\U0010ffff", " ", "a", "b", "Z", "0"]
+ESCAPES = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+DAMAGE = [b"", b",", b"]", b"}", b"\\", b'"', b"0", b"NaN", b"\xed\xa0\x80", b"\xc0\x80", b"//", b"e", b"\xff"]
 SURROGATES = ["\\ud800", "\\uDBFF", "\\udc00", "\\uDfFf"]
 
 
@@ -140,42 +144,42 @@ class Writer:
         if kind == 0:
             return repr(rng.uniform(-1e3, 1e3))
         if kind == 1:
-            return repr(struct.unpack("<d", struct.pack("<Q", rng.getrandbits(63) % 0x7FE0000000000000))[0])
+            bits = rng.getrandbits(63) % 0x7FE0000000000000
+            return repr(struct.unpack("<d", struct.pack("<Q", bits))[0])
         digits = str(rng.getrandbits(rng.choice([1, 4, 16, 53, 64, 90])))
         if kind == 2:
             return rng.choice(["", "-"]) + digits
         literal = rng.choice(["", "-"]) + digits
         if rng.random() < 0.6:
-            literal += "." + rng.choice(["", "0", "00000"]) + str(rng.getrandbits(rng.choice([1, 16, 70])))
-            literal += rng.choice(["", "0", "000"])
+            literal += "." + rng.choice(["", "0", "00000"])
+            literal += str(rng.getrandbits(rng.choice([1, 16, 70]))) + rng.choice(["", "0", "000"])
         if rng.random() < 0.6:
             literal += rng.choice("eE") + rng.choice(["", "+", "-"]) + rng.choice(["", "0", "00"])
-            literal += str(rng.choice([rng.randrange(3), rng.randrange(30), rng.randrange(400), 10 ** 11, 10 ** 12]))
+            literal += str(rng.choice([rng.randrange(3), rng.randrange(30), rng.randrange(400),
+                                       10 ** 11, 10 ** 12]))
         return literal
 
     def character(self, character):
         rng = self.rng
         code = ord(character)
-        short = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r",
-                 "\t": "\\t"}
         choice = rng.randrange(3)
-        if choice == 0 and character in short:
-            return short[character]
+        if choice == 0 and character in ESCAPES:
+            return ESCAPES[character]
         if choice <= 1 or code < 0x20 or character in '"\\':
             units = character.encode("utf-16-be")
-            text = "".join("\\u%02x%02x" % (units[i], units[i + 1]) for i in range(0, len(units), 2))
+            text = "".join("\\u" + units[i:i + 2].hex() for i in range(0, len(units), 2))
             return "".join(c.upper() if c != "u" and rng.random() < 0.3 else c for c in text)
         return character
 
     def string(self):
         rng = self.rng
         pieces = []
-        for _ in range(rng.choice([0, 1, 2, 3, 8, 20])):
+        for _ in range(rng.choice([0, 1, 1, 2, 3, 9])):
             draw = rng.random()
-            if draw < 0.02:
+            if draw < 0.01:
                 pieces.append(rng.choice(SURROGATES))
             elif draw < 0.5:
-                pieces.append(rng.choice("abcdefghij"))
+                pieces.append(rng.choice(["a", "b", "key", "amount "]))
             else:
                 pieces.append(self.character(rng.choice(CHARACTERS)))
         return '"' + "".join(pieces) + '"'
@@ -196,7 +200,7 @@ class Writer:
             text = "[" + ",".join(elements) + "]"
         else:
             members = [self.space() + self.string() + self.space() + ":" + self.value(depth + 1)
-                       for _ in range(rng.choice([1, 2, 3, 5, 20]))]
+                       for _ in range(rng.choice([1, 2, 2, 3, 5, 20]))]
             text = "{" + ",".join(members) + "}"
         return self.space() + text + self.space()
 
@@ -205,7 +209,7 @@ class Writer:
         draw = rng.random()
         if draw < 0.004:
             depth = rng.choice([DEPTH_MAX - 1, DEPTH_MAX, DEPTH_MAX + 1])
-            raw = (b"[" * depth + b"]" * depth, b'{"b":0,"a":' * depth + b"1" + b"}" * depth)[rng.randrange(2)]
+            raw = rng.choice([b"[" * depth + b"]" * depth, b'{"b":0,"a":' * depth + b"1" + b"}" * depth])
         else:
             raw = self.value().encode("utf-8")
         if draw > 0.98:
@@ -215,8 +219,7 @@ class Writer:
         raw = bytearray(raw)
         for _ in range(rng.randrange(1, 3)):
             at = rng.randrange(len(raw) + 1)
-            raw[at:at + rng.randrange(3)] = rng.choice([b"", bytes([rng.getrandbits(8)]), b",", b"]", b"}", b"\\", b'"',
-                                                        b"0", b"NaN", b"\xed\xa0\x80", b"\xc0\x80", b"//", b"e"])
+            raw[at:at + rng.randrange(3)] = rng.choice(DAMAGE + [bytes([rng.getrandbits(8)])])
         return bytes(raw)
 
 
@@ -228,7 +231,8 @@ def main():
     writer = Writer(random.Random(seed))
     texts = [writer.text() for _ in range(count)]
     framed = b"".join(struct.pack("<I", len(raw)) + raw for raw in texts)
-    lines = subprocess.run([program], input=framed, stdout=subprocess.PIPE, check=True).stdout.decode().split("\n")
+    run = subprocess.run([program], input=framed, stdout=subprocess.PIPE, check=True)
+    lines = run.stdout.decode().split("\n")
     if len(lines) != count + 1:
         sys.exit("%d lines came back for %d texts" % (len(lines) - 1, count))
     wrong = 0

@@ -344,6 +344,8 @@ static void knows_model_calls_by_their_path(void **state)
 		ROW("/v1/messages", "", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 		ROW("/v1/messages", "{\"model\":\"m", CLASS_MUTATING, CLASS_BY_METHOD,
 		    "method POST"),
+		ROW("/v1/messages", "{\"model\":\"m\" \"x\":1}", CLASS_MUTATING, CLASS_BY_METHOD,
+		    "method POST"),
 		ROW("/v1/messages", "[\"model\"]", CLASS_MUTATING, CLASS_BY_METHOD, "method POST"),
 		ROW("/v1/messages/count_tokens", M, CLASS_READ, CLASS_BY_PATH,
 		    "path segment count_tokens"),

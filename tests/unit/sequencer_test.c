@@ -140,6 +140,10 @@ static void the_oldest_event_held_is_known_wherever_it_is(void **state)
 	assert_string_equal(pull(*state, START + 50 * MS), "");
 	assert_int_equal(sequencer_oldest_ns(*state), START + 2000);
 
+	push(*state, 'z', fork_at(START + 1));
+	assert_int_equal(sequencer_oldest_ns(*state), START + 1);
+	assert_string_equal(pull(*state, START + 50 * MS), "z");
+
 	/* One leaves by one pull and frees the other, which is then ready. */
 	push(*state, 'a', data(CLIENT, 0, 10, 0, 5));
 	assert_true(sequencer_pull(*state, START + 50 * MS, &event, &payload));
