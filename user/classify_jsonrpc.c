@@ -267,7 +267,7 @@ static struct bytes name_of(const struct rpc_message *message)
 		       : message->method;
 }
 
-/* Does b decide over a? A write over a read, a sure write over a guess, an unsure read over a sure. */
+/* Does b decide over a? A write over a read, a sure write over a guess, an unsure read over any. */
 static bool decides_over(const struct class_verdict *b, const struct class_verdict *a)
 {
 	if (a->class != b->class)

@@ -129,6 +129,49 @@ def traffic_that_is_no_http_is_counted_and_changes_nothing(live):
     equal(count["accepted"], count["in_blind"], "blind bytes")
 
 
+# A server that speaks first; argv: what it says, what the client then says, how often.
+GREETING = """
+import socket, sys, threading
+greeting, question = (bytes.fromhex(text) for text in sys.argv[1:3])
+server = socket.create_server(("127.0.0.1", 0))
+def serve():
+    s, _ = server.accept()
+    s.sendall(greeting)
+    while s.recv(4096): s.sendall(greeting)
+    s.close()
+thread = threading.Thread(target=serve); thread.start()
+c = socket.create_connection(server.getsockname())
+for _ in range(5):
+    assert c.recv(4096) == greeting
+    c.sendall(question)
+assert c.recv(4096) == greeting
+c.close()
+thread.join()
+"""
+
+
+@fact
+def a_server_that_greets_first_and_speaks_no_http_changes_nothing(live):
+    script = live.write("client.py", GREETING)
+    for greeting, question in ((b"220 mail ready\r\n", b"EHLO there\r\n"), (b"\x0a\x00\x00\x00\x0a8.0.36\0", b"\x03\0\0\1sel")):
+        result = live.run(["/usr/bin/python3", script, greeting.hex(), question.hex()]).expect(0)
+        count = result.summary["bytes"]
+        equal(count["accepted"], 6 * len(greeting) + 5 * len(question), "accepted bytes")
+        equal((count["in_holes"], count["in_blind"]), (0, count["accepted"]), "holes and blind bytes")
+        equal([event["blind_kind"] for event in result.of_kind("blind")], ["other"], "blind records")
+
+
+@fact
+def http2_whose_server_speaks_first_is_named_too(live):
+    script = live.write("client.py", GREETING)
+    settings = "000000040000000000"
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".hex() + settings
+    result = live.run(["/usr/bin/python3", script, settings, preface]).expect(11)
+    equal([event["blind_kind"] for event in result.of_kind("blind")], ["h2"], "blind records")
+    count = result.summary["bytes"]
+    equal((count["in_holes"], count["in_blind"]), (0, count["accepted"]), "holes and blind bytes")
+
+
 GARBAGE = """
 import os, random, socket, threading
 random.seed(7)

@@ -72,7 +72,8 @@ struct class_row {
 };
 
 #define ROW(its_path, its_body, its_class, its_source, its_by, ...) \
-	{.path = its_path, .body = its_body, .class = its_class, .source = its_source, .by = its_by, __VA_ARGS__}
+	{.path = its_path, .body = its_body, .class = its_class, .source = its_source, \
+	 .by = its_by, __VA_ARGS__}
 
 static inline void assert_says(struct bytes bytes, const char *text)
 {

@@ -432,7 +432,8 @@ static void knows_aws_operations_by_their_target(void **state)
 	{"X-Amz-Target: " target, ROW("/", "{}", CLASS_READ, CLASS_BY_PROTOCOL, "aws target " by, \
 				      .protocol = PROTOCOL_AWS)}
 #define AWS_WRITE(target, known) \
-	{"X-Amz-Target: " target, ROW("/", "{}", CLASS_MUTATING, CLASS_BY_PROTOCOL, "aws target", .known_write = known, .protocol = PROTOCOL_AWS)}
+	{"X-Amz-Target: " target, ROW("/", "{}", CLASS_MUTATING, CLASS_BY_PROTOCOL, "aws target", \
+				      .known_write = known, .protocol = PROTOCOL_AWS)}
 		AWS_READ("DynamoDB_20120810.GetItem", "Get"),
 		AWS_READ("DynamoDB_20120810.Query", "Query"),
 		AWS_READ("DynamoDB_20120810.Scan", "Scan"),
