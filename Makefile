@@ -108,6 +108,12 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) $(LLHTTP_CFLAGS) -Iuser -Itests/unit -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LIB) -lcmocka $(PKG_LIBS) $(LLHTTP_LIBS) -pthread
 
+# The probe alone, driven through the library: what was sent must be what was captured.
+$(BUILD)/tests/live/capture_probe: tests/live/capture_probe.c $(LIB)
+	$(call say,TEST,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) -Iuser -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LIB) $(PKG_LIBS) $(LLHTTP_LIBS) -pthread
+
 $(BUILD)/tests/live/%: tests/live/%.c
 	$(call say,TOOL,$@)
 	@mkdir -p $(@D)
@@ -144,6 +150,30 @@ test: setup ## install what is missing, build, and run every test that this mach
 	@$(RUN) --label unit $(CHECK) --label sanitizers $(CHECK:build/%=build/sanitize/%) \
 		--label valgrind --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect' $(CHECK) \
 		--wrap '' --label mutants tools/mutate-table --label live $(LIVE)
+
+# libFuzzer: the whole collector is built with it, so that every branch guides the search.
+FUZZ_BUILD := build/fuzz
+FUZZERS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
+FUZZ_SOURCES := $(filter-out user/main.c user/capture%.c user/observer.c user/session.c user/cmd_%.c,$(USER_SOURCES))
+FUZZ_FLAGS := -std=gnu17 -O1 -g -D_GNU_SOURCE -DNIGHTCLERK_VERSION='"$(VERSION)"' -include user/banned.h -Iuser \
+	-fsanitize=address,undefined -fno-sanitize-recover=all
+SECONDS_EACH ?= 30
+
+$(FUZZ_BUILD)/user/%.o: user/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link $(PKG_CFLAGS) $(LLHTTP_CFLAGS) -MMD -MP -c $< -o $@
+
+$(FUZZ_BUILD)/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_SOURCES:%.c=$(FUZZ_BUILD)/%.o) $(LLHTTP_OBJECTS)
+	$(call say,FUZZ,$@)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer $(PKG_CFLAGS) $(LLHTTP_CFLAGS) -o $@ $^ $(PKG_LIBS) $(LLHTTP_LIBS)
+
+.PHONY: fuzz
+fuzz: $(FUZZERS:%=$(FUZZ_BUILD)/%_fuzz) ## every libFuzzer target for SECONDS_EACH=30 seconds, address and undefined sanitizers
+	@set -e; for f in $(FUZZERS); do mkdir -p $(FUZZ_BUILD)/corpus/$$f; \
+		echo "fuzz $$f: $(SECONDS_EACH) s"; \
+		$(FUZZ_BUILD)/$${f}_fuzz -max_total_time=$(SECONDS_EACH) -verbosity=0 -print_final_stats=1 -rss_limit_mb=2048 -timeout=10 \
+			-artifact_prefix=$(FUZZ_BUILD)/$$f- $(FUZZ_BUILD)/corpus/$$f tests/fuzz/seeds/$$f 2>&1 \
+			| grep -E 'stat::number_of_executed_units|ERROR|SUMMARY|Test unit' ; test $${PIPESTATUS[0]} -eq 0; done
 
 .PHONY: mutate-table
 mutate-table: tests ## flip every cell of the decision table: exactly its tests must fail

@@ -723,7 +723,7 @@ void connection_open(struct connection *connection, enum connection_side side, c
 
 	end->flow = event->flow;
 	end->read_bytes = event->read_bytes;
-	stream_init(&end->stream, 0);
+	stream_init(&end->stream, event->flags & WIRE_JOINED_LATE ? event->offset : 0);
 	if (side == SIDE_CLIENT && event->tgid)
 		connection->name.process = process_of(event);
 	if (connection->given_up)

@@ -103,7 +103,6 @@ static enum connection_side side_of(const struct wire_event *event)
 static void fill_key(const struct wire_event *event, enum connection_side side, struct pair_key *ret_key)
 {
 	bool client = side == SIDE_CLIENT;
-	bool late = event->flags & WIRE_JOINED_LATE;
 
 	memset(ret_key, 0, sizeof(*ret_key));
 	ret_key->netns = event->netns;
@@ -111,8 +110,6 @@ static void fill_key(const struct wire_event *event, enum connection_side side, 
 	ret_key->server_port = client ? event->remote_port : event->local_port;
 	memcpy(ret_key->client_address, client ? event->local_address : event->remote_address, WIRE_ADDRESS_BYTES);
 	memcpy(ret_key->server_address, client ? event->remote_address : event->local_address, WIRE_ADDRESS_BYTES);
-	if (late) /* both ends join where they are: their first numbers need not agree */
-		return;
 	ret_key->client_base_seq = client ? event->send_base_seq : event->receive_base_seq;
 	ret_key->server_base_seq = client ? event->receive_base_seq : event->send_base_seq;
 }

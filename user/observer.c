@@ -229,8 +229,10 @@ static void let_through(struct observer *observer, uint64_t until_ns, uint64_t n
 		}
 		name_cgroup(observer, input.wire.event, now_ns);
 		feed(observer, &input);
-		while ((flow = pipeline_next_muted(observer->pipeline)))
+		while ((flow = pipeline_next_muted(observer->pipeline))) {
 			capture_mute(observer->capture, flow);
+			sequencer_mute(observer->sequencer, flow);
+		}
 	}
 }
 

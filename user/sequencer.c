@@ -37,6 +37,7 @@ struct flow {
 	struct held *waiting;	/* in the order in which they will leave */
 	uint64_t left_bytes;	/* end of the stream that has left */
 	bool joined_late;
+	bool muted;		/* its bytes come no more: nothing waits for them */
 	bool closed;		/* the event that sent its FIN has left */
 	bool complete;		/* its END is out of the watermark: no more will come */
 	bool ended;		/* its END has left */
@@ -214,7 +215,7 @@ static bool closes(const struct wire_event *event)
 /* Has the flow's stream left up to this many bytes, of which one may be a FIN? */
 static bool has_left(const struct flow *flow, uint64_t bytes)
 {
-	return bytes <= flow->left_bytes || (flow->closed && bytes - 1 == flow->left_bytes);
+	return flow->muted || bytes <= flow->left_bytes || (flow->closed && bytes - 1 == flow->left_bytes);
 }
 
 /* Rule 2. */
@@ -222,7 +223,7 @@ static bool rests_on_own_bytes(const struct held *held)
 {
 	const struct flow *flow = held->flow;
 
-	if (flow->complete)
+	if (flow->complete || flow->muted)
 		return false;
 	if (held->event.kind == WIRE_STATE)
 		return !has_left(flow, held->event.offset);
@@ -461,6 +462,17 @@ bool sequencer_pull(struct sequencer *sequencer, uint64_t now_ns,
 	*ret_event = &held->event;
 	*ret_payload = (struct bytes){held->payload, held->payload_bytes};
 	return true;
+}
+
+void sequencer_mute(struct sequencer *sequencer, uint64_t flow_id)
+{
+	struct flow *flow;
+
+	HASH_FIND(by_id, sequencer->flows, &flow_id, sizeof(flow_id), flow);
+	if (!flow)
+		return;
+	flow->muted = true;
+	settle(sequencer, flow);
 }
 
 void sequencer_drain(struct sequencer *sequencer)

@@ -65,6 +65,9 @@ int sequencer_push(struct sequencer *sequencer, const struct wire_event *event,
 bool sequencer_pull(struct sequencer *sequencer, uint64_t now_ns,
 		    const struct wire_event **ret_event, struct bytes *ret_payload);
 
+/* The kernel copies that flow no more: nothing waits for its bytes. A flow that is not known is left alone. */
+void sequencer_mute(struct sequencer *sequencer, uint64_t flow);
+
 /* From now on nothing waits: pull until false to empty it. The order is as if time had passed. */
 void sequencer_drain(struct sequencer *sequencer);
 

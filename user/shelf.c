@@ -84,13 +84,15 @@ static void renew_from(struct shelf *shelf, const struct remembered *remembered,
 
 		if (ended_ns < attempt->facts.first_ns) /* its row does not depend on time */
 			ended_ns = attempt->facts.first_ns;
-		entry->run = entry->wide_run = i;
+		entry->run = entry->key_run = entry->wide_run = i;
 		entry->latest_end = ended_ns;
 		if (before) {
 			if (same_identity(&before->facts, &attempt->facts, shelf->bond))
 				entry->run = entry[-1].run;
 			if (same_wide_identity(&before->facts, &attempt->facts, shelf->bond))
 				entry->wide_run = entry[-1].wide_run;
+			if (entry->wide_run < i && before->facts.key == attempt->facts.key)
+				entry->key_run = entry[-1].key_run;
 			if (entry[-1].latest_end > ended_ns)
 				entry->latest_end = entry[-1].latest_end;
 		}
@@ -196,11 +198,12 @@ static uint32_t first_alike(const struct shelf *shelf, const struct shelf_entry 
 {
 	bool own = earlier->has_principal == later->has_principal && earlier->principal == later->principal;
 	bool process_matters = later->class == CLASS_LLM && earlier->owner_gone;
-	bool key_matters = shelf->bond == BY_FINGERPRINT && later->idem_state != IDEM_ABSENT &&
-			   later->idem_state != IDEM_INVALID &&
-			   (later->idem_state != IDEM_PRESENT || earlier->key == later->key);
 
-	return own && !process_matters && !key_matters ? entry->wide_run : entry->run;
+	if (!own || process_matters || later->idem_state == IDEM_UNKNOWN)
+		return entry->run;
+	if (shelf->bond == BY_FINGERPRINT && later->idem_state == IDEM_PRESENT && earlier->key == later->key)
+		return entry->key_run;
+	return entry->wide_run;
 }
 
 /*

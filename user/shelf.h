@@ -28,6 +28,7 @@ struct shelf_entry {
 	uint32_t ref;
 	uint32_t run;	     /* the first entry of the run of one identity that this one is in */
 	uint32_t wide_run;   /* the same for one principal, and one body in a family by key */
+	uint32_t key_run;    /* the same for one principal and one key */
 	uint64_t latest_end; /* no attempt from the first entry to this one began or ended later */
 };
 

@@ -236,7 +236,7 @@ static bool next_line(struct bytes *text, struct bytes *ret_line)
 	return true;
 }
 
-/* Server-sent events: data lines join with LF, an empty line ends an event, a cut one is dropped. */
+/* Server-sent events: data lines join with LF, an empty line ends an event, a cut one is lost. */
 static int learn_events(struct tool_memory *memory, const struct call *call, struct bytes text)
 {
 	struct buffer event = {0};

@@ -19,7 +19,7 @@
 
 #define EVENTS_MAX 200000
 #define FLOWS_MAX 8192
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 60000 /* only turns a hang into a failure */
 
 /* One end of a connection as the probe described it. */
 struct seen {

@@ -2,7 +2,7 @@
 /*
  * Remembered attempts: what is judged against what, how attempts are counted,
  * what later evidence changes, what is forgotten, and that the cost of one does
- * not grow with its group. attempts_same_as_all_pairs_test.c holds them against
+ * not grow with its group. attempts_all_pairs_test.c holds them against
  * a judge of every pair.
  */
 #include <errno.h>
@@ -806,7 +806,6 @@ static void expect_flat_cost(enum pattern pattern)
 		most = cost > most ? cost : most;
 	}
 	assert_int_equal(attempts_count(scene.attempts), MANY);
-	if (getenv("NC")) { fprintf(stderr, "pattern %d most %lu t %ld\n", pattern, most, clock()/1000); return; }
 	assert_in_range(most, 1, PAIRS_PER_CALL);
 	attempts_free(scene.attempts);
 }

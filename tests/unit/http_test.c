@@ -295,6 +295,10 @@ static void rule_3_chunked_last_is_decoded_to_the_zero_chunk_and_its_trailer(voi
 		"0\r\n\r\n",
 		"POST / 1.1 coded chunked\n Transfer-Encoding=gzip\n Transfer-Encoding=chunked\n"
 		"END chunked\n-- idle\n");
+	REQUEST("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"
+		"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n0\r\n\r\n",
+		"POST / 1.1 coded chunked\n Transfer-Encoding=chunked\n> a\nEND chunked\n"
+		"POST / 1.1 coded chunked\n Transfer-Encoding=chunked\n> b\nEND chunked\n-- idle\n");
 	/* what llhttp alone does not take for chunked */
 	RESPONSE("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip,\r\n chunked\t, ,\r\n\r\n0\r\n\r\n",
 		 "200 1.1 coded chunked fold\n Transfer-Encoding=gzip, chunked\t, ,\n"
@@ -404,7 +408,7 @@ static void http_1_0_with_transfer_encoding_is_decoded_marked_and_does_not_persi
 
 static void lengths_are_64_bit_and_digits_only(void **state)
 {
-	static const char *const sizes[] = {"+5", "-5", "0x5", "5_0", " 5", "5 ", "", "g", "5 ;a"};
+	static const char *const sizes[] = {"+5", "-5", "0x5", "5_0", " 5", "5 ", "", "g", "5 ;a", ";a"};
 
 	(void)state;
 	REQUEST("POST / HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\na",
@@ -446,6 +450,7 @@ static void chunk_data_must_be_followed_by_crlf(void **state)
 	{BYTES("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" text),            \
 	 "POST / 1.1 coded chunked\n Transfer-Encoding=chunked\n" expected}
 		CHUNKS("2\r\nhixx0\r\n\r\n", "> hi\nBROKEN no CRLF after chunk data\n"),
+		CHUNKS("2\r\nhix\n0\r\n\r\n", "> hi\nBROKEN no CRLF after chunk data\n"),
 		CHUNKS("2\r\nhi\n0\r\n\r\n", "> hi\nBROKEN no CRLF after chunk data\n"),
 		CHUNKS("2\r\nhi\rx0\r\n\r\n", "> hi\nBROKEN no CRLF after chunk data\n"),
 		CHUNKS("2\nhi\r\n0\r\n\r\n", "BROKEN bare LF in chunk framing\n"),
@@ -1082,6 +1087,22 @@ static void an_endless_chunk_size_line_is_broken_at_the_limit(void **state)
 	}
 }
 
+static void the_limit_of_a_chunk_size_line_starts_afresh_with_each_chunk(void **state)
+{
+	struct http_reader *reader = http_reader_new(HTTP_REQUEST);
+	struct bytes input = BYTES("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+	struct http_part part;
+
+	(void)state;
+	assert_int_equal(http_next(reader, &input, &part), HTTP_HEAD);
+	for (int i = 0; i < LIMIT_HEAD_BYTES; i++) {
+		input = BYTES("1\r\na\r\n");
+		assert_int_equal(http_next(reader, &input, &part), HTTP_BODY);
+		assert_int_equal(http_next(reader, &input, &part), HTTP_NEED_MORE);
+	}
+	http_reader_free(reader);
+}
+
 /* ---- holes and the end of a stream ---- */
 
 static enum http_step next(struct http_reader *reader, const char *text, struct http_part *part)
@@ -1248,6 +1269,7 @@ int main(void)
 		cmocka_unit_test(a_million_fields_byte_by_byte_take_bounded_memory),
 		cmocka_unit_test(sixty_four_mebibytes_in_one_value_take_bounded_memory),
 		cmocka_unit_test(an_endless_chunk_size_line_is_broken_at_the_limit),
+		cmocka_unit_test(the_limit_of_a_chunk_size_line_starts_afresh_with_each_chunk),
 		cmocka_unit_test(a_hole_inside_a_body_of_known_length_leaves_framing_whole),
 		cmocka_unit_test(a_hole_in_a_body_that_runs_to_close_leaves_it_running),
 		cmocka_unit_test(a_hole_anywhere_else_breaks_the_stream),

@@ -296,6 +296,19 @@ static void what_comes_later_in_a_flow_waits_behind_its_bytes(void **state)
 	assert_string_equal(pull(*state, AFTER_WATERMARK), "abc");
 }
 
+static void nothing_waits_for_the_bytes_of_a_muted_flow(void **state)
+{
+	struct wire_event closing = wire_build_close(CLIENT, 900, 0, START + 2000);
+
+	push(*state, 'a', data(CLIENT, 0, 10, 0, 0));
+	push(*state, 'b', closing);
+	assert_string_equal(pull(*state, AFTER_WATERMARK), "a");
+	sequencer_mute(*state, WIRE_BUILD_SERVER_FLOW + 77); /* not known: left alone */
+	assert_string_equal(pull(*state, AFTER_WATERMARK), "");
+	sequencer_mute(*state, WIRE_BUILD_CLIENT_FLOW);
+	assert_string_equal(pull(*state, AFTER_WATERMARK), "b");
+}
+
 static void a_state_change_waits_for_the_bytes_that_it_counts(void **state)
 {
 	/* A send into a reset: the socket is closed inside the call, the record comes at its end. */
@@ -965,6 +978,7 @@ int main(void)
 		TEST(repeated_bytes_do_not_wait),
 		TEST(other_flows_do_not_wait_with_a_flow),
 		TEST(what_comes_later_in_a_flow_waits_behind_its_bytes),
+		TEST(nothing_waits_for_the_bytes_of_a_muted_flow),
 		TEST(a_state_change_waits_for_the_bytes_that_it_counts),
 		TEST(a_state_change_leaves_before_bytes_that_it_does_not_count),
 		TEST(a_state_change_may_count_its_own_fin),
