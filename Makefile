@@ -117,7 +117,7 @@ $(BUILD)/tests/live/capture_probe: tests/live/capture_probe.c $(LIB)
 $(BUILD)/tests/live/%: tests/live/%.c
 	$(call say,TOOL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< -pthread -lcrypto
+	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< -pthread -lcrypto -ljson-c
 
 # ---- running them ----
 CHECK := $(UNIT_TESTS)

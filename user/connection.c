@@ -553,6 +553,19 @@ static void decide(struct connection *connection, struct bytes input, uint64_t o
 	buffer_done(&first);
 }
 
+/* A server that speaks before any request: what it speaks is no HTTP/1.x. True when the connection was given up. */
+static bool speaks_first(struct connection *connection, const struct stream_piece *piece, const struct wire_event *event)
+{
+	enum stream_protocol protocol = stream_sniff(piece->bytes, false);
+
+	if (protocol == STREAM_HTTP1 || protocol == STREAM_UNDECIDED)
+		return false;
+	count_blind(connection, SIDE_SERVER, piece->length);
+	go_blind(connection, protocol == STREAM_HTTP2 ? BLIND_H2 : protocol == STREAM_TLS ? BLIND_TLS : BLIND_OTHER,
+		 event->when_ns);
+	return true;
+}
+
 static void take_bytes(struct connection *connection, enum connection_side side, const struct stream_piece *piece,
 		       const struct wire_event *event)
 {
@@ -564,11 +577,8 @@ static void take_bytes(struct connection *connection, enum connection_side side,
 		decide(connection, piece->bytes, piece->offset, event);
 	} else if (side == SIDE_CLIENT) {
 		take_request(connection, piece->bytes, piece->offset, event);
-	} else if (connection->first || end->pending.size) {
-		take_response(connection, piece->bytes, piece->offset, event);
-	} else if (piece->offset == 0 && stream_sniff(piece->bytes, false) == STREAM_OTHER) {
-		count_blind(connection, side, piece->length);
-		go_blind(connection, BLIND_OTHER, event->when_ns);
+	} else if (!connection->first && piece->offset == 0 && speaks_first(connection, piece, event)) {
+		return;
 	} else {
 		take_response(connection, piece->bytes, piece->offset, event);
 	}

@@ -4,6 +4,8 @@
  * with its reason in words, so that no loss can hide behind a zero.
  */
 #include "gate.h"
+#include "say.h"
+#include "utf8.h"
 
 void gate_add(struct gate *gate, const struct verdict *verdict)
 {
@@ -149,6 +151,26 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
+/* The processes that outlive the command; what was written into text. */
+static int name_survivors(const struct closing *closing, char *text, size_t size)
+{
+	struct buffer names = {0};
+	int n = 0;
+
+	if (closing->survivor_count == 0 || size == 0)
+		return 0;
+	for (uint32_t i = 0; i < closing->survivor_count && i < CLOSING_SURVIVORS_MAX; i++) {
+		if (say(&names, "%s%u ", i ? ", " : "", closing->survivors[i].pid) ||
+		    text_harmless(bytes_of_string(closing->survivors[i].comm), 64, &names))
+			break;
+	}
+	n = snprintf(text, size, "\nnightclerk: %u process%s of the command live%s on: %.*s%s", closing->survivor_count,
+		     closing->survivor_count == 1 ? "" : "es", closing->survivor_count == 1 ? "s" : "", (int)names.size,
+		     (const char *)names.data, closing->survivor_count > CLOSING_SURVIVORS_MAX ? ", ..." : "");
+	buffer_done(&names);
+	return n < 0 ? 0 : (size_t)n < size ? n : (int)size - 1;
+}
+
 void gate_sentence(const struct gate *gate, const struct summary *summary, char *text, size_t size)
 {
 	uint64_t of[SEVERITY_HIGH + 1] = {0};
@@ -171,6 +193,7 @@ void gate_sentence(const struct gate *gate, const struct summary *summary, char 
 		     (unsigned long long)of[SEVERITY_LOW], (unsigned long long)summary->accepted_bytes,
 		     (unsigned long long)summary->message_bytes, (unsigned long long)summary->hole_bytes,
 		     (unsigned long long)summary->blind_bytes, command, summary->exit_status);
+	n += name_survivors(summary->closing, text + n, n > 0 && (size_t)n < size ? size - (size_t)n : 0);
 	for (size_t i = 0; i < summary->incomplete_count && n > 0 && (size_t)n < size; i++)
 		n += snprintf(text + n, size - (size_t)n, "%s%s", i ? "; " : "\nnightclerk: cannot tell: ",
 			      summary->incomplete[i]);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,15 +27,11 @@ static int become(const struct launch_account *account)
 
 static _Noreturn void run_child(int release_fd, int status_fd, char **argv, const struct launch_account *account)
 {
-	sigset_t none;
 	char byte;
 	int err;
 
 	if (read(release_fd, &byte, 1) != 1)
 		_exit(125); /* nightclerk is gone */
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
 	if (!account || become(account) == 0)
 		execvp(argv[0], argv);
 	err = errno;

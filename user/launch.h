@@ -24,8 +24,8 @@ struct launch_account {
 };
 
 /*
- * Forks the child, held. The child gets back the signal mask and dispositions
- * of before. account NULL = our own. 0 or -errno.
+ * Forks the child, held. It keeps the signal mask and dispositions of this
+ * moment: call it before they are changed. account NULL = our own. 0 or -errno.
  */
 int launch_hold(struct launch *launch, char **argv, const struct launch_account *account);
 /* Lets it exec: 0, or -errno of the failed exec (the child has then exited and was reaped). */

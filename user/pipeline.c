@@ -39,7 +39,7 @@ struct pipeline {
 	struct cgroup *cgroups;
 	uint64_t muted[2];
 	bool memory_lost;
-	char summary_line[512];
+	char summary_line[4096];
 };
 
 static void lost(struct pipeline *pipeline, int err)

@@ -185,7 +185,9 @@ static int let_go(struct session *session)
 
 	if (err) {
 		fprintf(stderr, "nightclerk: %s: %s\n", session->line.command[0], strerror(-err));
-		return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+		session->child_status = err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+		observer_finish(session->observer, session->child_status);
+		return session->child_status;
 	}
 	session->child_started = true;
 	return 0;
@@ -197,12 +199,12 @@ int session_start(struct session *session, const struct observer_options *option
 	char reason[OUTPUT_REASON_MAX] = "";
 	int status = 0;
 
-	session->signal_fd = open_signals();
 	session->child_status = -1;
-	if (session->line.command)
+	if (session->line.command) /* before our signals are set up: the command keeps the caller's */
 		status = hold(session, &with_owner);
 	if (status)
 		return status;
+	session->signal_fd = open_signals();
 	if (open_observer(session, &with_owner, reason)) {
 		fprintf(stderr, "nightclerk: %s%s\n", reason, session->line.command ? "; the command was not started" : "");
 		if (session->line.command)

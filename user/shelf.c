@@ -16,8 +16,13 @@ void shelf_kind_of(const struct attempt_facts *facts, struct shelf_kind *ret_kin
 
 	memset(ret_kind, 0, sizeof(*ret_kind));
 	ret_kind->open = attempt_ended_ns(facts) == UINT64_MAX;
-	if (ret_kind->open)
+	if (ret_kind->open) { /* its status and its close do not matter yet, and change */
+		kind->idem_state = facts->idem_state;
+		kind->replayed = facts->replayed;
+		kind->owner_gone = facts->owner_gone;
+		kind->continuation = facts->continuation;
 		return;
+	}
 	memcpy(kind, facts, sizeof(*kind));
 	/* Times matter to the row alone, once the attempt has ended; behind a replay header is another row. */
 	plain.replayed = false;
@@ -38,12 +43,11 @@ bool shelf_kind_equal(const struct shelf_kind *a, const struct shelf_kind *b)
 	return a->open == b->open && memcmp(&a->facts, &b->facts, sizeof(a->facts)) == 0;
 }
 
-/* What verdicts may differ by within one kind; the flags are for the open ones. */
+/* What verdicts may differ by within one kind. */
 static bool same_wide_identity(const struct attempt_facts *a, const struct attempt_facts *b, enum bond bond)
 {
 	return a->principal == b->principal && a->has_principal == b->has_principal && a->bearer == b->bearer &&
-	       (bond != BY_KEY || a->body == b->body) && a->idem_state == b->idem_state && a->owner_gone == b->owner_gone &&
-	       a->replayed == b->replayed && a->continuation == b->continuation;
+	       (bond != BY_KEY || a->body == b->body);
 }
 
 static bool same_identity(const struct attempt_facts *a, const struct attempt_facts *b, enum bond bond)

@@ -18,7 +18,7 @@
 
 #include "remembered.h"
 
-/* All facts but times and identity, and the row; of open attempts: only that they are open. */
+/* All facts but times and identity, and the row; of open attempts the few that matter. */
 struct shelf_kind {
 	struct attempt_facts facts;
 	bool open;

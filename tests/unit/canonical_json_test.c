@@ -494,6 +494,8 @@ static void keeps_a_lone_surrogate_as_an_escape(void **state)
 		{"\"\\ud83d\\ud83d\\ude00\"", "\"\\ud83d\xf0\x9f\x98\x80\""},
 		{"\"\\ude00\\ud83d\"", "\"\\ude00\\ud83d\""},
 		{"\"\\ud83d\\n\"", "\"\\ud83d\\n\""},
+		{"\"\\ud83d\\ue000\"", "\"\\ud83d\xee\x80\x80\""},
+		{"\"\\udc00\\udc00\"", "\"\\udc00\\udc00\""},
 	};
 
 	(void)state;

@@ -374,6 +374,25 @@ static void a_server_that_speaks_first_is_other(void **state)
 	scene_done(&scene);
 }
 
+static void an_http2_server_that_speaks_first_is_h2(void **state)
+{
+	static const uint8_t settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
+	struct scene scene;
+	uint32_t c;
+
+	(void)state;
+	begin(&scene);
+	c = scene_connect(&scene, AGENT);
+	scene_send_bytes(&scene, c, SERVER, (struct bytes){settings, sizeof(settings)});
+	scene.ends[c][CLIENT].sent += 24; /* its preface: the kernel side copies no more */
+	scene.accepted += 24;
+	assert_int_equal(scene_finish(&scene, 0), 11);
+	assert_string_equal(scene_field(scene_event(&scene, "blind", 0), "blind_kind"), "h2");
+	assert_int_equal(scene_count(&scene, "hole"), 0);
+	every_byte_is_accounted_for(&scene);
+	scene_done(&scene);
+}
+
 static void a_request_that_never_completes_has_a_line(void **state)
 {
 	struct scene scene;
@@ -639,6 +658,7 @@ int main(void)
 		cmocka_unit_test(an_answer_waits_for_its_request),
 		cmocka_unit_test(an_answer_without_a_request_is_blind),
 		cmocka_unit_test(a_server_that_speaks_first_is_other),
+		cmocka_unit_test(an_http2_server_that_speaks_first_is_h2),
 		cmocka_unit_test(a_request_that_never_completes_has_a_line),
 		cmocka_unit_test(an_early_answer_leaves_the_body_to_its_request),
 		cmocka_unit_test(says_how_much_the_client_read),

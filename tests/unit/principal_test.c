@@ -104,6 +104,15 @@ static void takes_issuer_and_subject_of_a_readable_jwt(void **state)
 			   "Bearer " JWT_HEAD JWT_OTHER_ISSUER ".sig");
 }
 
+/* {"sub":"~~?>>?~"} in both alphabets, and with a space more, where it has other letters. */
+static void reads_both_alphabets_of_base64(void **state)
+{
+	(void)state;
+	assert_one_caller("Bearer a.eyJzdWIiOiJ+fj8+Pj9+In0.sig", "Bearer a.eyJzdWIiOiJ-fj8-Pj9-In0.sig");
+	assert_one_caller("Bearer a.eyAic3ViIjoifn4/Pj4/fiJ9.sig", "Bearer a.eyAic3ViIjoifn4_Pj4_fiJ9.sig");
+	assert_one_caller("Bearer a.eyJzdWIiOiJ-fj8-Pj9-In0.sig", "Bearer a.eyAic3ViIjoifn4_Pj4_fiJ9.sig");
+}
+
 static void takes_any_other_token_as_a_whole(void **state)
 {
 	(void)state;
@@ -228,6 +237,7 @@ int main(void)
 		cmocka_unit_test(takes_the_access_key_id_of_sigv4),
 		cmocka_unit_test(takes_the_user_of_basic),
 		cmocka_unit_test(takes_issuer_and_subject_of_a_readable_jwt),
+		cmocka_unit_test(reads_both_alphabets_of_base64),
 		cmocka_unit_test(takes_any_other_token_as_a_whole),
 		cmocka_unit_test(does_not_mix_up_kinds),
 		cmocka_unit_test(tells_a_bearer),
