@@ -227,12 +227,36 @@ class Live:
         out, err = process.communicate(given, timeout=HANG_SECONDS)
         return Result(process.returncode, out, err, self.path(ledger), self.path("events.jsonl"))
 
-    def run(self, command, options=(), given=b"", prefix=(), **more):
-        for name in ("call_ledger.jsonl", "events.jsonl"):
+    def run(self, command, options=(), given=b"", prefix=(), replay=True, **more):
+        """Runs, and judges the recording of it again: both must say the same."""
+        for name in ("call_ledger.jsonl", "events.jsonl", "recording"):
             if os.path.isfile(self.path(name)):
                 os.unlink(self.path(name))
+        if replay:
+            options = [*options, "--record", self.path("recording")]
         process = self.nightclerk(self.run_arguments(command, options), prefix, stdin=subprocess.PIPE, **more)
-        return self.finish(process, given)
+        result = self.finish(process, given)
+        if replay and result.status not in (125, 126, 127):
+            self.replay(result)
+        return result
+
+    def replay(self, result):
+        """`replay` gives the same ledger, events, alerts and verdict, byte for byte, and without privileges."""
+        again = [self.path("replayed-ledger.jsonl"), self.path("replayed-events.jsonl")]
+        for path in again:
+            if os.path.exists(path):
+                os.unlink(path)
+        done = subprocess.run(
+            [NIGHTCLERK, "replay", self.path("recording"), "--ledger", again[0], "--events", again[1]],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_SECONDS, check=False)
+        for path, first in zip(again, (result.ledger_path, result.events_path)):
+            with open(path, "rb") as file, open(first, "rb") as other:
+                equal(file.read(), other.read(), f"replayed {os.path.basename(first)}")
+        text = done.stderr.decode(errors="replace")
+        check(result.stderr.endswith(text), f"replay says something else\n--- run\n{result.stderr}\n--- replay\n{text}")
+        equal(done.returncode, result.status if result.status in (10, 11) else 0, "exit status of replay")
+        result.stderr = "".join(
+            line for line in result.stderr.splitlines(keepends=True) if "will hold request and response bodies" not in line)
 
     def done(self):
         for process in self.processes:
