@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Output files: whole lines whatever others do to the file, refusals that name
+ * cause and remedy, and the mark of a run that is still on.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "output.h"
+
+static const struct output_owner self = {(uid_t)-1, (gid_t)-1};
+
+struct place {
+	char directory[64];
+	char path[128];
+};
+
+static int make_place(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+
+	if (!place)
+		return -1;
+	snprintf(place->directory, sizeof(place->directory), "/tmp/nightclerk-output-XXXXXX");
+	if (!mkdtemp(place->directory))
+		return -1;
+	snprintf(place->path, sizeof(place->path), "%s/ledger", place->directory);
+	*state = place;
+	return 0;
+}
+
+static int drop_place(void **state)
+{
+	struct place *place = *state;
+	char running[160];
+
+	snprintf(running, sizeof(running), "%s.running", place->path);
+	unlink(running);
+	unlink(place->path);
+	rmdir(place->directory);
+	free(place);
+	return 0;
+}
+
+static struct output *open_at(const char *path)
+{
+	char reason[OUTPUT_REASON_MAX] = "";
+	struct output *output = NULL;
+
+	assert_int_equal(output_open(path, false, &self, &output, reason), 0);
+	assert_string_equal(reason, "");
+	return output;
+}
+
+static void holds(const char *path, const char *expected)
+{
+	char text[1024] = "";
+	FILE *file = fopen(path, "rb");
+
+	assert_non_null(file);
+	assert_int_equal(fread(text, 1, sizeof(text) - 1, file), strlen(expected));
+	fclose(file);
+	assert_string_equal(text, expected);
+}
+
+static void put(const char *path, const char *text, int flags)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | flags, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void appends_to_what_is_there_and_is_private(void **state)
+{
+	struct place *place = *state;
+	const char *notice = NULL;
+	struct output *output;
+	struct stat stat_of;
+
+	put(place->path, "earlier\n", 0);
+	output = open_at(place->path);
+	assert_int_equal(output_write(output, BYTES("one\n"), &notice), 0);
+	assert_int_equal(output_write(output, BYTES("two\n"), &notice), 0);
+	assert_null(notice);
+	assert_int_equal(output_close(output), 0);
+	holds(place->path, "earlier\none\ntwo\n");
+	unlink(place->path);
+	output_close(open_at(place->path));
+	assert_int_equal(stat(place->path, &stat_of), 0);
+	assert_int_equal(stat_of.st_mode & 0777, 0600);
+}
+
+static void starts_a_line_of_its_own_after_half_a_line(void **state)
+{
+	struct place *place = *state;
+	struct output *output;
+
+	put(place->path, "half", 0);
+	output = open_at(place->path);
+	assert_int_equal(output_write(output, BYTES("one\n"), NULL), 0);
+	assert_int_equal(output_close(output), 0);
+	holds(place->path, "half\none\n");
+}
+
+static void names_foreign_lines_once(void **state)
+{
+	struct place *place = *state;
+	struct output *output = open_at(place->path);
+	const char *notice = NULL;
+
+	output_write(output, BYTES("one\n"), &notice);
+	put(place->path, "foreign", O_APPEND);
+	assert_null(notice);
+	assert_int_equal(output_write(output, BYTES("two\n"), &notice), 0);
+	assert_string_equal(notice, "holds lines that nightclerk did not write, continuing after them");
+	notice = NULL;
+	put(place->path, "more\n", O_APPEND);
+	output_write(output, BYTES("three\n"), &notice);
+	assert_null(notice);
+	output_close(output);
+	holds(place->path, "one\nforeign\ntwo\nmore\nthree\n");
+}
+
+static void goes_on_after_a_truncation(void **state)
+{
+	struct place *place = *state;
+	struct output *output = open_at(place->path);
+	const char *notice = NULL;
+
+	output_write(output, BYTES("one\n"), &notice);
+	assert_int_equal(truncate(place->path, 0), 0);
+	assert_int_equal(output_write(output, BYTES("two\n"), &notice), 0);
+	assert_string_equal(notice, "was truncated by somebody else, continuing at its new end");
+	output_close(output);
+	holds(place->path, "two\n");
+}
+
+static void keeps_what_a_full_disk_refuses(void **state)
+{
+	char reason[OUTPUT_REASON_MAX];
+	struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output_open("/dev/full", false, &self, &output, reason), 0);
+	assert_int_equal(output_write(output, BYTES("one\n"), NULL), -ENOSPC);
+	assert_int_equal(output_unwritten(output), 4);
+	assert_int_equal(output_write(output, BYTES("two\n"), NULL), -ENOSPC);
+	assert_int_equal(output_unwritten(output), 8);
+	assert_int_equal(output_close(output), -ENOSPC);
+}
+
+static void refuses(const char *path, int err, const char *expected)
+{
+	char reason[OUTPUT_REASON_MAX];
+	struct output *output = NULL;
+
+	assert_int_equal(output_open(path, true, &self, &output, reason), err);
+	assert_null(output);
+	assert_string_equal(reason, expected);
+}
+
+static void says_why_a_file_cannot_be_opened_and_what_to_do(void **state)
+{
+	struct place *place = *state;
+	char reason[512], path[256];
+
+	snprintf(path, sizeof(path), "%s/no/ledger", place->directory);
+	snprintf(reason, sizeof(reason),
+		 "cannot open %s: No such file or directory; its directory does not exist: create it", path);
+	refuses(path, -ENOENT, reason);
+	assert_int_equal(symlink("/dev/null", place->path), 0);
+	snprintf(reason, sizeof(reason),
+		 "cannot open %s: Too many levels of symbolic links; it is a symbolic link: give the real path", place->path);
+	refuses(place->path, -ELOOP, reason);
+	refuses("fd:99", -EBADF, "cannot open fd:99: Bad file descriptor; choose another place");
+	refuses("fd:", -EBADF, "cannot open fd:: Bad file descriptor; choose another place");
+}
+
+static void writes_to_a_descriptor_and_leaves_it_open(void **state)
+{
+	char reason[OUTPUT_REASON_MAX], name[16], text[8] = "";
+	struct output *output = NULL;
+	int pipe_fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fds), 0);
+	snprintf(name, sizeof(name), "fd:%d", pipe_fds[1]);
+	assert_int_equal(output_open(name, true, &self, &output, reason), 0);
+	assert_int_equal(output_write(output, BYTES("one\n"), NULL), 0);
+	output_close(output);
+	assert_int_equal(write(pipe_fds[1], "x", 1), 1);
+	assert_int_equal(read(pipe_fds[0], text, sizeof(text)), 5);
+	assert_string_equal(text, "one\nx");
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+static void a_run_that_ended_unclean_is_known_by_its_mark(void **state)
+{
+	struct place *place = *state;
+	struct output *output = open_at(place->path);
+	char running[160], text[64];
+	bool unclean = false;
+	pid_t pid;
+
+	snprintf(running, sizeof(running), "%s.running", place->path);
+	assert_int_equal(output_mark_running(output, "0123456789abcdef", &unclean), 0);
+	assert_false(unclean);
+	assert_int_equal(access(running, F_OK), 0);
+	output_close(output);
+	assert_int_equal(access(running, F_OK), -1);
+
+	pid = fork(); /* a pid that is certainly gone */
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	snprintf(text, sizeof(text), "%ld fedcba9876543210\n", (long)pid);
+	put(running, text, 0);
+	output = open_at(place->path);
+	assert_int_equal(output_mark_running(output, "0123456789abcdef", &unclean), 0);
+	assert_true(unclean);
+	output_close(output);
+	assert_int_equal(access(running, F_OK), -1);
+}
+
+static void a_run_that_is_still_on_is_not_unclean(void **state)
+{
+	struct place *place = *state;
+	struct output *output = open_at(place->path);
+	char running[160], text[64];
+	bool unclean = false;
+
+	snprintf(running, sizeof(running), "%s.running", place->path);
+	snprintf(text, sizeof(text), "%ld fedcba9876543210\n", (long)getppid());
+	put(running, text, 0);
+	assert_int_equal(output_mark_running(output, "0123456789abcdef", &unclean), 0);
+	assert_false(unclean);
+	output_close(output);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, drop_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(appends_to_what_is_there_and_is_private),
+		TEST(starts_a_line_of_its_own_after_half_a_line),
+		TEST(names_foreign_lines_once),
+		TEST(goes_on_after_a_truncation),
+		cmocka_unit_test(keeps_what_a_full_disk_refuses),
+		TEST(says_why_a_file_cannot_be_opened_and_what_to_do),
+		cmocka_unit_test(writes_to_a_descriptor_and_leaves_it_open),
+		TEST(a_run_that_ended_unclean_is_known_by_its_mark),
+		TEST(a_run_that_is_still_on_is_not_unclean),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
