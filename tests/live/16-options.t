@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The options of `run`, `doctor`, and recordings that cannot be read."""
+
+import json
+import os
+import shutil
+import subprocess
+import xml.etree.ElementTree as xml
+
+from harness import NIGHTCLERK, check, contains, equal, fact, play
+
+NOBODY = 65534
+
+
+def call(*argv, **more):
+    return subprocess.run([NIGHTCLERK, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False,
+                          **more)
+
+
+def twice(mock):
+    return ["sh", "-c", f"for i in 1 2; do curl -s -o /dev/null {mock.url} -d '{{\"amount\": 1}}'; done"]
+
+
+@fact
+def says_its_version(live):
+    done = call("--version")
+    equal((done.returncode, done.stdout), (0, b"nightclerk 0.1.0\n"), "--version")
+
+
+@fact
+def alone_it_shows_its_commands_in_15_lines(live):
+    done = call()
+    equal(done.returncode, 0, "status")
+    lines = done.stdout.decode().splitlines()
+    check(len(lines) <= 15, f"{len(lines)} lines")
+    for name in ("run", "watch", "replay", "doctor", "mark", "sync"):
+        equal(len([line for line in lines if line.split()[:1] == [name]]), 1, f"lines that start with {name}")
+
+
+@fact
+def an_unknown_command_is_2(live):
+    done = call("listen")
+    equal(done.returncode, 2, "status")
+    contains(done.stderr.decode(), "no command called listen", "stderr")
+
+
+@fact
+def quiet_says_nothing(live):
+    mock = live.mock()
+    done = call("run", "--quiet", "--ledger", live.path("l"), "--", *twice(mock))
+    equal((done.returncode, done.stderr), (10, b""), "status and stderr")
+
+
+@fact
+def the_command_runs_as_another_user(live):
+    os.chmod(live.directory, 0o777)
+    ledger = live.path("theirs.jsonl")
+    mock = live.mock()
+    script = f"id -u; id -g; echo $HOME $USER; curl -s -o /dev/null {mock.url} -d x"
+    done = call("run", "--user", "nobody", "--ledger", ledger, "--", "sh", "-c", script)
+    equal(done.returncode, 0, done.stderr.decode())
+    equal(done.stdout.decode().split(), [str(NOBODY), str(NOBODY), "/nonexistent", "nobody"], "who it was")
+    equal((os.stat(ledger).st_uid, os.stat(ledger).st_mode & 0o777), (NOBODY, 0o600), "owner and mode of the ledger")
+
+
+@fact
+def a_user_that_is_not_there_is_125(live):
+    done = call("run", "--user", "no-such-user", "--ledger", live.path("l"), "--", "true")
+    equal(done.returncode, 125, "status")
+    contains(done.stderr.decode(), "no user called no-such-user", "stderr")
+
+
+@fact
+def through_sudo_the_files_are_the_caller_s(live):
+    os.chmod(live.directory, 0o777)
+    environment = dict(os.environ, SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY))
+    ledger, recording, events = live.path("l"), live.path("rec"), live.path("e")
+    done = call("run", "--ledger", ledger, "--record", recording, "--events", events, "--", "true", env=environment)
+    equal(done.returncode, 0, done.stderr.decode())
+    for path in (ledger, recording, events):
+        equal((os.stat(path).st_uid, os.stat(path).st_mode & 0o777), (NOBODY, 0o600), f"owner and mode of {path}")
+
+
+@fact
+def through_sudo_the_caller_s_rights_are_enough_and_no_more(live):
+    os.chmod(live.directory, 0o755)
+    environment = dict(os.environ, SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY))
+    done = call("run", "--ledger", live.path("l"), "--", "touch", live.path("started"), env=environment)
+    equal(done.returncode, 125, "status")
+    contains(done.stderr.decode(), f"cannot open {live.path('l')}: Permission denied", "stderr")
+    check(not os.path.exists(live.path("started")), "the command was started")
+
+
+@fact
+def junit_has_a_case_for_each_finding_and_reason(live):
+    mock = live.mock()
+    report = live.path("report.xml")
+    live.run(twice(mock), ["--junit", report]).expect(10)
+    root = xml.parse(report).getroot()
+    cases = root.findall(".//testcase")
+    equal([(case.get("classname"), case.find("failure") is not None) for case in cases],
+          [("nightclerk.dup_after_success", True)], "cases")
+    equal(root.get("failures"), "1", "failures")
+    live.run(["true"], ["--junit", report]).expect(0)
+    cases = xml.parse(report).getroot().findall(".//testcase")
+    equal([len(list(case)) for case in cases], [0], "a clean run has one case that passes")
+
+
+@fact
+def doctor_trusts_a_machine_where_the_canary_is_heard(live):
+    done = call("doctor")
+    equal(done.returncode, 0, done.stdout.decode())
+    check(done.stdout.decode().endswith("The gate can be trusted here.\n"), done.stdout.decode())
+    facts = json.loads(call("doctor", "--json").stdout)
+    equal(facts["trusted"], True, "trusted")
+    states = {entry["name"]: entry["state"] for entry in facts["checks"]}
+    equal((states["BTF"], states["capabilities"], states["door of run"]), ("ok", "ok", "ok"), "states")
+
+
+@fact
+def doctor_says_what_to_do_where_loopback_is_down(live):
+    done = subprocess.run(
+        ["unshare", "--net", NIGHTCLERK, "doctor"], stdout=subprocess.PIPE, timeout=120, check=False)
+    equal(done.returncode, 1, "status")
+    contains(done.stdout.decode(), "bring the loopback device up (ip link set lo up)", "stdout")
+
+
+@fact
+def where_the_canary_is_not_heard_the_command_is_not_started(live):
+    done = subprocess.run(
+        ["unshare", "--net", NIGHTCLERK, "run", "--ledger", live.path("l"), "--", "touch", live.path("started")],
+        stderr=subprocess.PIPE, timeout=120, check=False)
+    equal(done.returncode, 125, "status")
+    contains(done.stderr.decode(), "bring the loopback device up", "stderr")
+    check(not os.path.exists(live.path("started")), "the command was started")
+
+
+def recorded(live):
+    live.run(twice(live.mock())).expect(10)
+    return live.path("recording")
+
+
+@fact
+def a_cut_recording_is_judged_as_far_as_it_goes(live):
+    path = recorded(live)
+    with open(path, "rb") as file:
+        whole = file.read()
+    with open(path, "wb") as file:
+        file.write(whole[:-10])
+    done = call("replay", path, "--ledger", live.path("again"))
+    equal(done.returncode, 1, "status")
+    contains(done.stderr.decode(), "recording: ", "stderr")
+    with open(live.path("again"), encoding="utf-8") as file:
+        equal(len(file.readlines()), 2, "ledger lines")
+
+
+@fact
+def a_damaged_recording_is_named(live):
+    path = recorded(live)
+    with open(path, "r+b") as file:
+        file.seek(-40, os.SEEK_END)
+        byte = file.read(1)
+        file.seek(-40, os.SEEK_END)
+        file.write(bytes([byte[0] ^ 1]))
+    done = call("replay", path)
+    equal(done.returncode, 1, "status")
+    contains(done.stderr.decode(), "byte ", "stderr names the place")
+
+
+@fact
+def what_is_no_recording_is_named(live):
+    path = live.write("text", "POST /v1/charges\n" * 100)
+    for target, words in ((path, "it is not a nightclerk recording"), (live.path("nowhere"), "No such file")):
+        done = call("replay", target)
+        equal(done.returncode, 1, "status")
+        contains(done.stderr.decode(), words, "stderr")
+    equal(call("replay").returncode, 2, "no file: status")
+
+
+@fact
+def replay_needs_no_rights(live):
+    path = recorded(live)
+    os.chmod(live.directory, 0o755)
+    os.chmod(path, 0o644)
+    shutil.copy(NIGHTCLERK, live.path("nightclerk"))
+    done = subprocess.run(
+        ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--no-new-privs",
+         live.path("nightclerk"), "replay", path], stderr=subprocess.PIPE, timeout=60, check=False)
+    equal(done.returncode, 10, done.stderr.decode())
+
+
+play()
