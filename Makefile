@@ -24,12 +24,12 @@ VERSION := 0.1.0
 
 # What apt installs; `make deps` compares it with what is there.
 PACKAGES := gcc make clang llvm pkg-config libbpf-dev bpftool libelf-dev zlib1g-dev libjson-c-dev libssl-dev \
-	libcmocka-dev uthash-dev libcap-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
+	libcmocka-dev uthash-dev libcap-dev libbrotli-dev libzstd-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
 TEST_PACKAGES := python3 python3-requests python3-pytest curl nodejs iproute2 valgrind perl bats
 
-LIBRARIES := libbpf json-c libcrypto libcap
+LIBRARIES := libbpf json-c libcrypto libcap zlib libbrotlidec libzstd
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) 2>/dev/null)
-PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES) 2>/dev/null) -lz
+PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES) 2>/dev/null)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2
 CFLAGS ?= -O2 -g
@@ -77,6 +77,7 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 
 # ---- collector ----
 $(BUILD)/user/capture.o: $(BUILD)/bpf/capture.skel.h
+$(BUILD)/user/confine.o: $(BUILD)/bpf/confine.skel.h
 
 $(BUILD)/user/%.o: user/%.c | needs-packages
 	$(call say,CC,$@)
@@ -151,10 +152,29 @@ test: setup ## install what is missing, build, and run every test that this mach
 		--label valgrind --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect' $(CHECK) \
 		--wrap '' --label mutants tools/mutate-table --label live $(LIVE)
 
+# Every allocation and every write failed once. The linker puts the failing calls in; see tests/torture/.
+TORTURE := $(patsubst tests/torture/%.c,$(BUILD)/tests/torture/%,$(wildcard tests/torture/*_torture.c))
+$(BUILD)/tests/torture/write_torture: WRAPPED := write
+$(BUILD)/tests/torture/alloc_torture: WRAPPED := $(if $(SANITIZE),malloc calloc realloc)
+
+$(BUILD)/tests/torture/%: tests/torture/%.c $(LIB)
+	$(call say,TEST,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) $(if $(SANITIZE),-DTORTURE_WRAP) -iquote user -iquote tests/unit -MMD -MP -MF $@.d $(LDFLAGS) \
+		$(WRAPPED:%=-Wl,--wrap=%) -o $@ $< $(LIB) -lcmocka $(PKG_LIBS) $(LLHTTP_LIBS) -pthread
+
+.PHONY: torture-programs
+torture-programs: $(TORTURE)
+
+.PHONY: torture
+torture: torture-programs ## every allocation and every write failed once: no crash, no leak, no wrong verdict
+	@$(MAKE) --no-print-directory -s SANITIZE=address,undefined torture-programs
+	@$(RUN) --label torture $(TORTURE) --label sanitizers $(TORTURE:build/%=build/sanitize/%)
+
 # libFuzzer: the whole collector is built with it, so that every branch guides the search.
 FUZZ_BUILD := build/fuzz
 FUZZERS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
-FUZZ_SOURCES := $(filter-out user/main.c user/capture%.c user/observer.c user/session.c user/cmd_%.c,$(USER_SOURCES))
+FUZZ_SOURCES := $(filter-out user/main.c user/capture%.c user/confine.c user/observer.c user/session.c user/cmd_%.c,$(USER_SOURCES))
 FUZZ_FLAGS := -std=gnu17 -O1 -g -D_GNU_SOURCE -DNIGHTCLERK_VERSION='"$(VERSION)"' -include user/banned.h -Iuser \
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 SECONDS_EACH ?= 30
@@ -174,6 +194,19 @@ fuzz: $(FUZZERS:%=$(FUZZ_BUILD)/%_fuzz) ## every libFuzzer target for SECONDS_EA
 		$(FUZZ_BUILD)/$${f}_fuzz -max_total_time=$(SECONDS_EACH) -verbosity=0 -print_final_stats=1 -rss_limit_mb=2048 -timeout=10 \
 			-artifact_prefix=$(FUZZ_BUILD)/$$f- $(FUZZ_BUILD)/corpus/$$f tests/fuzz/seeds/$$f 2>&1 \
 			| grep -E 'stat::number_of_executed_units|ERROR|SUMMARY|Test unit' ; test $${PIPESTATUS[0]} -eq 0; done
+
+# A kernel is SERIES or SERIES-PREEMPTION; PREEMPT is for those that name none.
+KERNEL ?= 5.10,6.1,6.12,6.12-full,7
+PREEMPT ?=
+comma := ,
+VM_PACKAGES = qemu-system-x86 busybox-static cpio xz-utils \
+	$(shell [ -x /usr/lib/qemu/virtiofsd ] || apt-cache search --names-only '^virtiofsd$$' 2>/dev/null | cut -d ' ' -f 1)
+
+.PHONY: vm
+vm: setup ## the live tests on stock Debian kernels under QEMU: KERNEL=5.10,6.1,6.12,7 PREEMPT=full (root)
+	@tools/install-packages $(VM_PACKAGES)
+	@$(MAKE) --no-print-directory -s $(LIVE_TOOLS)
+	@PREEMPT=$(PREEMPT) NIGHTCLERK_TEST_SECONDS=7200 $(RUN) --label vm --wrap tests/vm/boot $(subst $(comma), ,$(KERNEL))
 
 .PHONY: mutate-table
 mutate-table: tests ## flip every cell of the decision table: exactly its tests must fail

@@ -5,8 +5,9 @@
  * Start: tcp_sendmsg_locked, with the socket lock held, so write_seq says
  * where the bytes will go. The tracepoint of that name fires once per pass of
  * the copy loop, the kprobe once per call. End: sock_send_length, after the
- * lock was given back, in the same thread; its return value is what was
- * accepted, and the memory is copied only then.
+ * lock was given back, in the same thread, or the return of
+ * tcp_sendmsg_locked; either says what was accepted, and the memory is copied
+ * only then.
  *
  * Whatever write_seq says beyond the calls that we saw becomes a hole.
  */
@@ -321,6 +322,16 @@ static __always_inline void call_end(struct sock *sk, int accepted)
 	call->sk = 0;
 	if (flow->calls)
 		__sync_fetch_and_add(&flow->calls, -1);
+}
+
+/* A return knows no socket: the start does. Where none was seen, the bytes show as a gap. */
+static __always_inline void call_return(int accepted)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	struct call *call = bpf_map_lookup_elem(&calls, &id);
+
+	if (call && call->sk)
+		call_end((struct sock *)call->sk, accepted);
 }
 
 #endif

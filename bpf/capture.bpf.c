@@ -85,6 +85,17 @@ int kprobe_send_end(struct trace_event_raw_sock_msg_length *event)
 	return 0;
 }
 
+/*
+ * The same, before 6.3, which has no sock_send_length. The loader attaches it
+ * to an event of its own (user/capture_event.c).
+ */
+SEC("kretprobe")
+int BPF_KRETPROBE(kprobe_send_return, int accepted)
+{
+	call_return(accepted);
+	return 0;
+}
+
 SEC("tp/sock/inet_sock_set_state")
 int kprobe_state(struct trace_event_raw_inet_sock_set_state *event)
 {

@@ -185,9 +185,13 @@ static __noinline bool first_bytes_fit(const struct call *call, u64 length)
 		return true;
 	if (call->first[0] == 0x16)
 		return length < 2 || call->first[1] == 3;
-	for (u32 i = 0; i < FIRST_BYTES && i < length; i++) {
+	/* Unrolled: before 6.3 the verifier wants loops laid out in one way, which clang may not choose. */
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < FIRST_BYTES; i++) {
 		u8 c = call->first[i];
 
+		if (i >= length)
+			return true;
 		if (!token && (c == '\r' || c == '\n')) /* RFC 9112 section 2.2 */
 			continue;
 		if (c == ' ')

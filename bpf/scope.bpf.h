@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Is this network namespace, this task, this socket in scope; is this socket
- * on loopback; who is this task.
+ * on loopback.
  */
 #ifndef NIGHTCLERK_SCOPE_BPF_H
 #define NIGHTCLERK_SCOPE_BPF_H
 
+#include "address.bpf.h"
+#include "identity.bpf.h"
 #include "tables.bpf.h"
 
 #define AF_INET 2
@@ -106,16 +108,6 @@ static __always_inline u16 scope_of_sock(struct sock *sk)
 
 /* ---- addresses ---- */
 
-static __always_inline void address_map_ipv4(u8 address[WIRE_ADDRESS_BYTES], u32 ipv4)
-{
-	u32 *words = (u32 *)address;
-
-	words[0] = 0;
-	words[1] = 0;
-	words[2] = bpf_htonl(0xffff);
-	words[3] = ipv4;
-}
-
 static __always_inline void sock_tuple(struct sock *sk, struct tuple *tuple)
 {
 	__builtin_memset(tuple, 0, sizeof(*tuple));
@@ -141,18 +133,6 @@ static __always_inline void tuple_reverse(const struct tuple *tuple, struct tupl
 	__builtin_memcpy(reverse->remote_address, tuple->local_address, WIRE_ADDRESS_BYTES);
 }
 
-/* 127/8, its v4-mapped form, ::1. */
-static __always_inline bool address_is_loopback(const u8 address[WIRE_ADDRESS_BYTES])
-{
-	const u32 *words = (const u32 *)address;
-
-	if (words[0] || words[1])
-		return false;
-	if (words[2] == bpf_htonl(0xffff))
-		return address[12] == 127;
-	return !words[2] && words[3] == bpf_htonl(1);
-}
-
 static __always_inline bool tuple_is_loopback(const struct tuple *tuple)
 {
 	const u64 *local = (const u64 *)tuple->local_address;
@@ -168,41 +148,6 @@ static __always_inline bool sock_is_loopback(struct sock *sk, const struct tuple
 {
 	return tuple_is_loopback(tuple) ||
 	       (BPF_CORE_READ(sk, sk_dst_cache, dev, flags) & IFF_LOOPBACK);
-}
-
-/* ---- identity ---- */
-
-static __always_inline struct upid *pid_number(struct pid *pid, u32 level)
-{
-	return (void *)pid + bpf_core_field_offset(struct pid, numbers) +
-	       level * bpf_core_type_size(struct upid);
-}
-
-static __always_inline u32 task_ns_tgid(struct task_struct *leader)
-{
-	struct pid *pid = BPF_CORE_READ(leader, thread_pid);
-	struct upid *upid = pid_number(pid, BPF_CORE_READ(pid, level));
-
-	return BPF_CORE_READ(upid, nr);
-}
-
-/* All but the cgroup; works for any task. */
-static __always_inline void task_identity(struct task_struct *task, struct wire_event *event)
-{
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-
-	event->tgid = BPF_CORE_READ(task, tgid);
-	event->tid = BPF_CORE_READ(task, pid);
-	event->uid = BPF_CORE_READ(task, cred, uid.val);
-	event->ns_tgid = task_ns_tgid(leader);
-	event->process_start_ns = BPF_CORE_READ(leader, start_boottime);
-	BPF_CORE_READ_INTO(&event->comm, leader, comm);
-}
-
-static __always_inline void current_identity(struct wire_event *event)
-{
-	task_identity((struct task_struct *)bpf_get_current_task(), event);
-	event->cgroup_id = bpf_get_current_cgroup_id();
 }
 
 #endif

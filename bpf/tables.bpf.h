@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Maps, settings and counters: all state of the kernel side.
+ * Maps and settings: with the ring and the counters of ring.bpf.h, all state of the kernel side.
  */
 #ifndef NIGHTCLERK_TABLES_BPF_H
 #define NIGHTCLERK_TABLES_BPF_H
 
-#include "vmlinux.h"
+#include "ring.bpf.h"
 
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "flow_table.h"
@@ -43,10 +41,6 @@ __u32 resolved_tgid;
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 } data_ring SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-} lifecycle_ring SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -94,46 +88,5 @@ struct {
 	__type(key, u32);
 	__type(value, u64);
 } muted SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WIRE_COUNTER_COUNT);
-	__type(key, u32);
-	__type(value, u64);
-} counters SEC(".maps");
-
-/* A program may be preempted, or interrupted by a softirq, in the middle of an addition. */
-static __always_inline void counter_add(u32 counter, u64 n)
-{
-	u64 *value = bpf_map_lookup_elem(&counters, &counter);
-
-	if (value)
-		__sync_fetch_and_add(value, n);
-}
-
-/* ---- the lifecycle ring ---- */
-
-static __always_inline struct wire_event *lifecycle_reserve(u8 kind)
-{
-	struct wire_event *event = bpf_ringbuf_reserve(&lifecycle_ring, sizeof(*event), 0);
-
-	if (!event) {
-		counter_add(WIRE_COUNTER_LIFECYCLE_LOST, 1);
-		return NULL;
-	}
-	__builtin_memset(event, 0, sizeof(*event));
-	event->version = WIRE_EVENT_VERSION;
-	event->kind = kind;
-	event->when_ns = bpf_ktime_get_ns();
-	event->start_ns = event->when_ns;
-	return event;
-}
-
-/* wake = BPF_RB_NO_WAKEUP, or BPF_RB_FORCE_WAKEUP for what somebody waits for. */
-static __always_inline void lifecycle_submit(struct wire_event *event, u64 wake)
-{
-	counter_add(WIRE_COUNTER_RECORDS, 1);
-	bpf_ringbuf_submit(event, wake);
-}
 
 #endif

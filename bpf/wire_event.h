@@ -37,7 +37,7 @@ enum wire_kind {
 	WIRE_FORK,	/* process: tgid is the child, parent_tgid the parent */
 	WIRE_EXEC,	/* process: comm is the new name */
 	WIRE_EXIT,	/* process: its last thread ended */
-	WIRE_CONNECT,	/* a process in scope started to connect off loopback; local_port 0: none chosen yet */
+	WIRE_CONNECT,	/* a process in scope turned to an address off loopback; local_port 0: none chosen yet */
 };
 
 /* Why bytes are missing. The names printed for them are in user/names.h. */
@@ -64,6 +64,8 @@ enum wire_cause {
 #define WIRE_IN_TREE 0x0040 /* the sender itself is in scope (unset: it is the peer of one that is) */
 #define WIRE_CANARY 0x0080  /* sent by nightclerk's own self-test */
 #define WIRE_ORPHANED 0x0100 /* WIRE_STATE: no process holds the socket any more */
+#define WIRE_REFUSED 0x0200  /* WIRE_CONNECT: `run --confine` did not let it */
+#define WIRE_DATAGRAM 0x0400 /* WIRE_CONNECT: UDP, a connect or a send */
 
 /* wire_event.shutdown, as sk_shutdown in include/net/sock.h (5.10 to 7.x) */
 #define WIRE_SHUTDOWN_RECEIVE 1

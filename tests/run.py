@@ -15,7 +15,7 @@ import sys
 import time
 
 LINE = re.compile(r"^(not )?ok\b\s*(\d+)?\s*-?\s*(.*)$")
-LIMIT_SECONDS = 900
+LIMIT_SECONDS = int(os.environ.get("NIGHTCLERK_TEST_SECONDS", "900"))
 
 
 def run(label, wrap, program):

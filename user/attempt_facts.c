@@ -3,7 +3,7 @@
  * A call -> the few facts that the judge may know of it. Every byte that is
  * not a fact is 0, so equal facts are equal bytes.
  */
-#include "finding.h"
+#include "policy.h"
 
 static uint64_t first_8(const struct digest *digest)
 {
@@ -25,6 +25,11 @@ static uint64_t hash_of_key(struct bytes key)
 	return hash ? hash : 1;
 }
 
+static uint32_t hash_of_cgroup(uint64_t id)
+{
+	return (uint32_t)((id * 0x9e3779b97f4a7c15ULL) >> 32);
+}
+
 static bool has_volatile_members(enum call_protocol protocol)
 {
 	return protocol != PROTOCOL_NONE && protocol != PROTOCOL_GRAPHQL && protocol != PROTOCOL_AWS;
@@ -32,7 +37,7 @@ static bool has_volatile_members(enum call_protocol protocol)
 
 static uint64_t body_of(const struct call *call)
 {
-	if (call->has_fingerprint && has_volatile_members(call->protocol))
+	if (call->has_fingerprint && (has_volatile_members(call->protocol) || call->masked))
 		return first_8(&call->fingerprint);
 	return call->has_sha ? first_8(&call->sha) : 0;
 }
@@ -71,6 +76,7 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 	facts->delivered = call->delivered;
 	facts->replayed = call->replayed;
 	facts->undecidable = call->undecidable;
+	facts->no_outcome = call->no_outcome;
 	facts->request_complete = call->request_complete;
 	facts->server_read_known = call->server_read_known;
 	facts->server_read_all = call->server_read_all;
@@ -90,4 +96,7 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 	facts->idem_state = call->idem_state;
 	facts->key = call->idem_state == IDEM_PRESENT ? hash_of_key(call->idem) : 0;
 	facts->body = body_of(call);
+	facts->masked = call->masked;
+	facts->policy_rule = call->rule ? call->rule->number : 0;
+	facts->cgroup = hash_of_cgroup(call->process.cgroup_id);
 }

@@ -4,25 +4,15 @@
  * verdict that was last said about each. Adding one costs a lookup in both
  * indexes and a search in its families; a change of facts walks over those
  * members that came later, and only where it can matter to them.
- *
- * The indexes are open tables of refs, 4 bytes a slot, since a million attempts
- * with two keys each have to fit: a chained table of handles would take more
- * memory than the attempts do.
  */
 #include "attempts.h"
+#include "attempt_index.h"
 #include "family.h"
 
 #include <errno.h>
 
 #define RULES_MAX 64
 #define FIRST_REF (UINT32_MAX - 1000) /* so that every long run has seen refs wrap around */
-
-/* Newest attempt of every family of the current window, and every attempt without one. */
-struct index {
-	uint32_t *slot; /* refs; 0 = empty */
-	uint32_t mask;	/* slots - 1 */
-	uint32_t count;
-};
 
 /* What attempts_next_change() has still to look at. */
 struct changes {
@@ -34,13 +24,13 @@ struct changes {
 	int bond;	   /* the family that is walked over */
 	uint32_t position; /* the member to look at next */
 	uint32_t end;
-	uint32_t restless; /* the last one seen whose verdict may still get worse; 0 = none */
+	uint32_t restless; /* the last one seen that is not quiet; 0 = none */
 };
 
 struct attempts {
 	struct attempts_options options;
 	struct remembered remembered;
-	struct index index[BOND_COUNT];
+	struct attempt_index index[BOND_COUNT];
 	struct changes changes;
 	const char *rule[RULES_MAX]; /* the static texts that verdicts came with */
 	uint8_t rule_count;
@@ -62,6 +52,10 @@ struct attempts *attempts_new(const struct attempts_options *options)
 	if (attempts->options.max_remembered < 1)
 		attempts->options.max_remembered = 1;
 	attempts->remembered.first = attempts->remembered.next = FIRST_REF;
+	for (int bond = 0; bond < BOND_COUNT; bond++)
+		attempts->index[bond] = (struct attempt_index){.remembered = &attempts->remembered,
+							       .bond = bond,
+							       .across_processes = options->across_processes};
 	return attempts;
 }
 
@@ -75,83 +69,8 @@ void attempts_free(struct attempts *attempts)
 		forget_oldest(attempts);
 	free(attempts->remembered.slot);
 	for (int bond = 0; bond < BOND_COUNT; bond++)
-		free(attempts->index[bond].slot);
+		attempt_index_done(&attempts->index[bond]);
 	free(attempts);
-}
-
-/* ---- the indexes ---- */
-
-static uint32_t home_of(const struct attempts *attempts, const struct index *index, const struct digest *digest,
-			const struct attempt_facts *facts)
-{
-	uint64_t hash;
-
-	memcpy(&hash, digest->byte, sizeof(hash));
-	if (!attempts->options.across_processes)
-		hash ^= (facts->process_start_ns ^ facts->tgid) * 0x9e3779b97f4a7c15ULL;
-	return (uint32_t)(hash ^ (hash >> 32)) & index->mask;
-}
-
-/* The slot of that family, or the empty one where it would be. */
-static uint32_t *index_find(const struct attempts *attempts, enum bond bond, const struct digest *digest,
-			    const struct attempt_facts *facts)
-{
-	const struct index *index = &attempts->index[bond];
-
-	for (uint32_t i = home_of(attempts, index, digest, facts);; i = (i + 1) & index->mask) {
-		const struct attempt *there;
-
-		if (index->slot[i] == 0)
-			return &index->slot[i];
-		there = remembered_at(&attempts->remembered, index->slot[i]);
-		if (digest_equal(attempt_digest(there, bond), digest) &&
-		    (attempts->options.across_processes || attempts_share_process(&there->facts, facts)))
-			return &index->slot[i];
-	}
-}
-
-/* Empties a slot; those behind it that were pushed on by it move up. */
-static void index_clear(struct attempts *attempts, enum bond bond, const uint32_t *slot)
-{
-	struct index *index = &attempts->index[bond];
-	uint32_t hole = (uint32_t)(slot - index->slot);
-
-	index->count--;
-	for (uint32_t i = (hole + 1) & index->mask; index->slot[i]; i = (i + 1) & index->mask) {
-		const struct attempt *there = remembered_at(&attempts->remembered, index->slot[i]);
-		uint32_t home = home_of(attempts, index, attempt_digest(there, bond), &there->facts);
-
-		if (((i - home) & index->mask) < ((i - hole) & index->mask))
-			continue;
-		index->slot[hole] = index->slot[i];
-		hole = i;
-	}
-	index->slot[hole] = 0;
-}
-
-/* Room for one more, at most two thirds full. 0 or -ENOMEM. */
-static int index_reserve(struct attempts *attempts, enum bond bond)
-{
-	struct index *index = &attempts->index[bond];
-	struct index old = *index;
-	uint32_t slots = old.slot ? 2 * (old.mask + 1) : 64;
-
-	if (old.slot && old.count < (old.mask + 1) / 3 * 2)
-		return 0;
-	index->slot = calloc(slots, sizeof(*index->slot));
-	if (!index->slot) {
-		*index = old;
-		return -ENOMEM;
-	}
-	index->mask = slots - 1;
-	for (uint32_t i = 0; old.slot && i <= old.mask; i++) {
-		const struct attempt *there = remembered_at(&attempts->remembered, old.slot[i]);
-
-		if (there)
-			*index_find(attempts, bond, attempt_digest(there, bond), &there->facts) = old.slot[i];
-	}
-	free(old.slot);
-	return 0;
 }
 
 /* ---- the row of all ---- */
@@ -188,9 +107,9 @@ static void forget_oldest(struct attempts *attempts)
 
 		if (!digest)
 			continue;
-		slot = index_find(attempts, bond, digest, &attempt->facts);
+		slot = attempt_index_find(&attempts->index[bond], digest, &attempt->facts);
 		if (*slot == attempt->ref)
-			index_clear(attempts, bond, slot);
+			attempt_index_clear(&attempts->index[bond], slot);
 		if (family && family_remove(family, &attempts->remembered, attempt))
 			family_free(family);
 	}
@@ -224,6 +143,7 @@ static struct said pack(struct attempts *attempts, const struct verdict *verdict
 		.rule = number_of_rule(attempts, verdict->rule),
 		.cross_process = verdict->cross_process,
 		.weaker = verdict->weaker,
+		.masked = verdict->masked,
 	};
 }
 
@@ -237,10 +157,11 @@ static struct verdict unpack(const struct attempts *attempts, const struct said 
 		.rule = attempts->rule[said->rule],
 		.cross_process = said->cross_process,
 		.weaker = said->weaker,
+		.masked = said->masked,
 	};
 }
 
-/* Nothing that may become known can make its verdict worse. */
+/* A late 2xx cannot make its verdict worse. */
 static bool is_quiet(const struct attempts *attempts, const struct attempt *attempt)
 {
 	return attempt->said.severity >= finding_highest(&attempt->facts, &attempts->options.finding);
@@ -314,6 +235,18 @@ static bool share(const struct attempt *a, const struct attempt *b, enum bond bo
 	return a->family[bond] && a->family[bond] == b->family[bond];
 }
 
+/* What the policy masks in the two of them, in words. */
+static const char *equal_except(const struct attempts *attempts, const struct attempt *attempt,
+				const struct attempt *earlier)
+{
+	const struct finding_options *options = &attempts->options.finding;
+	const struct finding_limits *limits = finding_limits_of(&attempt->facts, options);
+
+	if (earlier && (!limits || !limits->equal_except))
+		limits = finding_limits_of(&earlier->facts, options);
+	return limits ? limits->equal_except : NULL;
+}
+
 static void fill(const struct attempts *attempts, const struct attempt *attempt, const struct attempt *earlier,
 		 struct judgement *ret_judgement)
 {
@@ -333,6 +266,8 @@ static void fill(const struct attempts *attempts, const struct attempt *attempt,
 		if (!share(attempt, earlier, BY_FINGERPRINT))
 			bond = BY_KEY;
 	}
+	if (judgement->verdict.masked)
+		judgement->equal_except = equal_except(attempts, attempt, earlier);
 	family = attempt->family[bond];
 	judgement->by_key = bond == BY_KEY;
 	judgement->group = *attempt_digest(attempt, bond);
@@ -384,9 +319,10 @@ static int find_family(struct attempts *attempts, const struct attempt *attempt,
 	*ret_family = NULL;
 	if (!digest)
 		return 0;
-	if (index_reserve(attempts, bond))
+	if (attempt_index_reserve(&attempts->index[bond]))
 		return -ENOMEM;
-	newest = remembered_at(&attempts->remembered, *index_find(attempts, bond, digest, &attempt->facts));
+	newest = remembered_at(&attempts->remembered,
+			       *attempt_index_find(&attempts->index[bond], digest, &attempt->facts));
 	if (!newest)
 		return 0;
 	family = newest->family[bond];
@@ -419,9 +355,8 @@ static void commit(struct attempts *attempts, struct attempt *attempt, struct fa
 
 		if (!digest)
 			continue;
-		slot = index_find(attempts, bond, digest, &attempt->facts);
-		attempts->index[bond].count += *slot == 0;
-		*slot = attempt->ref;
+		slot = attempt_index_find(&attempts->index[bond], digest, &attempt->facts);
+		attempt_index_set(&attempts->index[bond], slot, attempt->ref);
 		attempt->family[bond] = families[bond];
 		if (families[bond])
 			family_add(families[bond], remembered, attempt);
@@ -516,7 +451,7 @@ void attempts_update(struct attempts *attempts, struct call *call)
 		return;
 	*changes = (struct changes){
 		.ref = attempt->ref,
-		.own = facts.replayed && !attempt->facts.replayed && attempt->said.finding != FINDING_NONE,
+		.own = facts.replayed && !attempt->facts.replayed,
 		.poll = true,
 	};
 	memcpy(&changes->before, &attempt->facts, sizeof(changes->before));
@@ -565,32 +500,36 @@ static bool lower_second_poll(struct attempts *attempts, const struct attempt *a
 	return true;
 }
 
-/* Whether what changed can make a pair with any member worse, or take it back. */
-static bool can_matter(const struct attempt_facts *before, const struct attempt_facts *now, const struct family *family)
+/* What a change of facts can do to pairs with later attempts. */
+enum reach {
+	REACH_NONE,
+	REACH_LATE_STATUS, /* only what a late 2xx does: it makes no pair worse that is at its worst */
+	REACH_ALL,
+};
+
+static enum reach reach_of(const struct attempt_facts *before, const struct attempt_facts *now, const struct family *family)
 {
 	uint64_t ended_before_ns = attempt_ended_ns(before), ended_ns = attempt_ended_ns(now);
 
 	if (before->replayed != now->replayed)
-		return true;
+		return REACH_ALL;
 	if (ended_before_ns > family->latest_first_ns && ended_ns > family->latest_first_ns)
-		return false;
+		return REACH_NONE;
 	if (ended_before_ns != ended_ns || finding_row_of(before, &long_after) != finding_row_of(now, &long_after))
-		return true;
-	return family->late_matters && before->status != now->status;
+		return REACH_ALL;
+	return family->late_matters && before->status != now->status ? REACH_LATE_STATUS : REACH_NONE;
 }
 
 /* Sets out over the members that came later. False when none has to be looked at. */
 static bool start_walk(struct changes *changes, const struct attempt *attempt)
 {
 	const struct family *family = attempt->family[changes->bond];
+	enum reach reach = family ? reach_of(&changes->before, &attempt->facts, family) : REACH_NONE;
 
-	if (!family || !can_matter(&changes->before, &attempt->facts, family))
+	if (reach == REACH_NONE)
 		return false;
 	changes->position = family_position(family, attempt->ref) + 1;
-	changes->end = family->end;
-	/* What cannot get worse can still be taken back. */
-	if (attempt->facts.replayed == changes->before.replayed)
-		changes->end = family_position(family, family->quiet_from);
+	changes->end = reach == REACH_ALL ? family->end : family_position(family, family->quiet_from);
 	changes->restless = 0;
 	return changes->position < changes->end;
 }
@@ -681,13 +620,8 @@ void attempts_close(struct attempts *attempts, struct call *call)
 
 void attempts_mark(struct attempts *attempts)
 {
-	for (int bond = 0; bond < BOND_COUNT; bond++) {
-		struct index *index = &attempts->index[bond];
-
-		if (index->slot)
-			memset(index->slot, 0, ((size_t)index->mask + 1) * sizeof(*index->slot));
-		index->count = 0;
-	}
+	for (int bond = 0; bond < BOND_COUNT; bond++)
+		attempt_index_empty(&attempts->index[bond]);
 }
 
 size_t attempts_count(const struct attempts *attempts)

@@ -10,7 +10,7 @@
  * (family.h, shelf.h).
  *
  * Fingerprint here means the prompt-level one for class llm, where there is
- * one. Memory: about 190 bytes an attempt, 230 with a key, and 50 more for
+ * one. Memory: about 200 bytes an attempt, 240 with a key, and 50 more for
  * each bond (fingerprint, key scope) that it shares with others.
  *
  * Pure: time comes in with the facts.
@@ -37,6 +37,7 @@ struct judgement {
 	uint64_t attempts;		      /* ... of m so far, with that fingerprint (or key scope) in the window */
 	struct digest group;		      /* fingerprint or key scope: what alerts fold by */
 	bool by_key;			      /* group is a key scope: the two have different fingerprints */
+	const char *equal_except;	      /* "nonce": where verdict.masked, what the policy took out; else NULL */
 	struct verdict before;		      /* in changes: what was said before */
 	struct attempt_facts later_facts, earlier_facts; /* zeroed where there is no pair */
 };

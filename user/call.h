@@ -91,6 +91,8 @@ struct usage { /* -1 = not reported */
 	bool seen;
 };
 
+struct policy_rule;
+
 struct call {
 	uint8_t id[CALL_ID_BYTES];
 	uint32_t netns;
@@ -117,7 +119,7 @@ struct call {
 	uint64_t body_bytes;	/* entity: after transfer decoding, before content decoding */
 	bool has_raw_sha;	/* false only when body bytes are missing */
 	struct digest raw_sha;	/* of the entity as sent */
-	struct bytes body;	/* the entity, while it is held: whole, at most LIMIT_BODY_BYTES */
+	struct bytes body;	/* the entity, while it is held: whole, at most LIMIT_BODY_BYTES; plain from make_canonical() on */
 	bool body_held;
 	const char *body_why; /* static: why body is not held or hashed ("body over 8 MiB", "hole", ...) */
 
@@ -125,7 +127,7 @@ struct call {
 	enum canonical_kind canon;
 	const char *canon_why;
 	bool has_sha;
-	struct digest sha; /* of the canonical body, or raw_sha where canon is CANONICAL_RAW */
+	struct digest sha; /* of the canonical body; where canon is CANONICAL_RAW, of the plain entity, or raw_sha if it was not made plain */
 	enum idem_state idem_state;
 	struct buffer kept;    /* owns what idem and retry_hint lend */
 	struct bytes idem;     /* normalised key */
@@ -133,6 +135,8 @@ struct call {
 	enum call_class class;
 	enum class_source class_source;
 	const char *class_by; /* the rule that decided, static or owned by the policy */
+	const struct policy_rule *rule; /* of the policy, about this call; NULL = none */
+	uint64_t masked;      /* a hash of what that rule masks in the body; 0 = it masks nothing */
 	bool idempotent_hint; /* PUT, DELETE, or a tool that says idempotentHint */
 	struct bytes tool;    /* MCP tool or JSON-RPC method; empty = none */
 	struct bytes model;
@@ -167,7 +171,7 @@ struct call {
 	uint64_t delivered_bytes;     /* of response_wire_bytes that the client's application read; valid unless UNKNOWN */
 	bool replayed;		      /* Idempotent-Replayed: true and kin */
 	bool wants_answer;	      /* set by pipeline.c before the answer comes: keep its entity */
-	struct bytes answer;	      /* the entity so far, where it is kept; transfer coding undone */
+	struct bytes answer;	      /* the entity so far, where it is kept; transfer and content codings undone */
 	int64_t retry_after_s;	      /* Retry-After as seconds; -1 = none or a date */
 	bool answer_complete;
 	struct usage usage;
@@ -180,6 +184,7 @@ struct call {
 	enum call_closer closed_first;
 	bool server_read_known;
 	bool server_read_all; /* its application read the request to its last byte */
+	bool no_outcome;      /* read from a ledger line: how it went is not known at all */
 	bool undecidable;     /* a hole, a blind stream or a late join keeps us from saying how it went */
 	const char *why;      /* static text: reasons for every "unknown" and null hash; NULL = none */
 	bool open;	      /* neither answered whole nor given up by anyone */

@@ -82,6 +82,12 @@ static void say_load_error(enum capture_door door, int error, char *reason)
 		    "the %s door needs a kernel tracepoint that this kernel does not have: %s",
 		    capture_door_name(door), first_report);
 		break;
+	case -EINVAL:
+		if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 0) {
+			say(reason, "this kernel is too old: the probe needs bpf_loop (Linux 5.17 or later)");
+			break;
+		}
+		/* fall through */
 	default:
 		say(reason, "cannot load the probe (%s door): %s: %s", capture_door_name(door),
 		    strerror(-error), first_report);
@@ -243,6 +249,12 @@ static void choose_programs(struct capture *capture, const struct capture_option
 		bpf_program__set_autoattach(program, of_door);
 		bpf_program__set_autoload(program, of_door);
 	}
+	if (capture->door == CAPTURE_DOOR_KPROBE) {
+		bool by_return = capture_event_needed();
+
+		bpf_program__set_autoload(capture->skeleton->progs.kprobe_send_end, !by_return);
+		bpf_program__set_autoload(capture->skeleton->progs.kprobe_send_return, by_return);
+	}
 	bpf_program__set_autoload(capture->skeleton->progs.run_refresh, true);
 	bpf_program__set_autoload(capture->skeleton->progs.iter_resolve,
 				  capture->own_pid_namespace);
@@ -373,6 +385,24 @@ static int prepare_processes(struct capture *capture, const struct capture_optio
 	return options->scope == CAPTURE_PID ? capture_add_process(capture, options->pid) : 0;
 }
 
+/* The end of a send first: a start without an end would stay open. */
+static int attach_programs(struct capture *capture)
+{
+	struct bpf_program *program = capture->skeleton->progs.kprobe_send_return;
+	int error;
+
+	if (bpf_program__autoload(program)) {
+		error = capture_event_add(&capture->return_event);
+		if (error)
+			return error;
+		capture->return_link = bpf_program__attach_tracepoint(program, CAPTURE_EVENT_GROUP,
+								      capture->return_event.name);
+		if (!capture->return_link)
+			return errno ? -errno : -EINVAL;
+	}
+	return capture_bpf__attach(capture->skeleton);
+}
+
 /* After the state events are on, so that no listener falls between. */
 static int find_listeners(struct capture *capture)
 {
@@ -427,7 +457,7 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 		return error;
 	}
 	if (!error)
-		error = capture_bpf__attach(capture->skeleton);
+		error = attach_programs(capture);
 	if (!error && scope_is_of_processes(options->scope))
 		error = find_listeners(capture);
 	if (!error)
@@ -449,6 +479,7 @@ static int capture_try(const struct capture_options *options, enum capture_door 
 	}
 	capture->door = door;
 	capture->epoll_fd = -1;
+	capture->return_event.fd = -1;
 	capture->pid_namespace = inode_of("/proc/self/ns/pid");
 	capture->own_pid_namespace =
 		capture->pid_namespace && capture->pid_namespace != INITIAL_PID_NAMESPACE;
@@ -510,7 +541,9 @@ void capture_close(struct capture *capture)
 	if (capture->muted)
 		munmap(capture->muted, MUTED_BYTES);
 	bpf_link__destroy(capture->resolve_link);
+	bpf_link__destroy(capture->return_link);
 	capture_bpf__destroy(capture->skeleton);
+	capture_event_remove(&capture->return_event);
 	free(capture);
 }
 
@@ -563,4 +596,14 @@ size_t capture_ring_peak(const struct capture *capture)
 void capture_mute(struct capture *capture, uint64_t flow)
 {
 	atomic_store_explicit(&capture->muted[flow % WIRE_MUTED_SLOTS], flow, memory_order_relaxed);
+}
+
+int capture_lifecycle_ring(const struct capture *capture)
+{
+	return bpf_map__fd(capture->skeleton->maps.lifecycle_ring);
+}
+
+int capture_counter_map(const struct capture *capture)
+{
+	return capture->counters_fd;
 }

@@ -90,4 +90,11 @@ int capture_flush_flows(struct capture *capture, struct sequencer *sequencer);
 /* The collector has given the flow up (blind, broken): the kernel stops copying it and its peer's. */
 void capture_mute(struct capture *capture, uint64_t flow);
 
+/*
+ * Descriptors of the lifecycle ring and of the counters, for another object of
+ * ours that writes to them (confine.c). Owned by capture.
+ */
+int capture_lifecycle_ring(const struct capture *capture);
+int capture_counter_map(const struct capture *capture);
+
 #endif

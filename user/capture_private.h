@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What capture.c and capture_tables.c share: the two files that know libbpf.
+ * What capture.c, capture_event.c and capture_tables.c share.
  */
 #ifndef NIGHTCLERK_CAPTURE_PRIVATE_H
 #define NIGHTCLERK_CAPTURE_PRIVATE_H
@@ -11,6 +11,24 @@
 #include <bpf/libbpf.h>
 #include <stdatomic.h>
 
+#define CAPTURE_EVENT_GROUP "nightclerk"
+
+/*
+ * A kretprobe event of tcp_sendmsg_locked in tracefs, for kernels without
+ * sock_send_length. Unlike the kretprobe that perf makes, it has room for
+ * every sender that may sleep in there, but it outlives its maker.
+ */
+struct capture_event {
+	int fd; /* of kprobe_events; -1 = no event was made */
+	char name[48];
+};
+
+bool capture_event_needed(void);
+/* Makes it, and removes those of runs that were killed. 0 or -errno. */
+int capture_event_add(struct capture_event *event);
+/* Only once nothing is attached to it. */
+void capture_event_remove(struct capture_event *event);
+
 struct capture {
 	struct capture_bpf *skeleton; /* capture.c only */
 	struct bpf_object *object;
@@ -19,6 +37,8 @@ struct capture {
 	struct ring_buffer *lifecycle;
 	int epoll_fd;					/* of both; -1 = none */
 	struct bpf_link *resolve_link;			/* only in a pid namespace of its own */
+	struct capture_event return_event;
+	struct bpf_link *return_link;			/* only where return_event is needed */
 	int tree_fd, flows_fd, counters_fd, refresh_fd; /* owned by skeleton */
 	size_t data_ring_bytes;
 	/* data ring: the kernel's own pages, see kernel/bpf/ringbuf.c */

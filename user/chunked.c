@@ -75,7 +75,9 @@ static int trailer(struct chunked *chunked, uint8_t c)
 			return LAST_LF;
 		if (c == '\n')
 			return broken(chunked, "bare LF in chunk framing");
-		return c == ' ' || c == '\t' || c == ':' ? broken(chunked, "bad trailer") : TRAILER_NAME;
+		if (c == ' ' || c == '\t' || c == ':')
+			return broken(chunked, "bad trailer");
+		return TRAILER_NAME;
 	case TRAILER_NAME:
 		if (c == ':')
 			return TRAILER_VALUE;

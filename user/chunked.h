@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The chunked transfer coding (RFC 9112 section 7.1): bytes as sent in, data
- * out. Used by http.c alone; on its own because llhttp 8 as Debian 12 builds it
- * skips the two bytes after a chunk unseen, where a bad CRLF must break.
+ * out. Used by http.c and decode_aws_chunked.c; on its own because llhttp 8 as
+ * Debian 12 builds it skips the two bytes after a chunk unseen, where a bad CRLF
+ * must break.
  *
  * Strict where a lax reader and a strict one would see different messages: only
  * hex digits make a size, and every line ends in CRLF. Extensions and trailer

@@ -7,11 +7,13 @@
 #include "classify.h"
 
 #include "classify_rules.h"
+#include "policy.h"
 
 #define SCRATCH_KEPT_BYTES (64 * 1024)
 
 struct classifier {
 	struct tool_memory *tools;
+	const struct policy *policy; /* may be NULL */
 	struct buffer scratch; /* a decoded GraphQL document */
 };
 
@@ -65,6 +67,11 @@ void classifier_free(struct classifier *classifier)
 	free(classifier);
 }
 
+void classifier_set_policy(struct classifier *classifier, const struct policy *policy)
+{
+	classifier->policy = policy;
+}
+
 /*
  * By the method that the server is asked to act on. Of two overrides that
  * differ nobody knows which one is taken, so neither counts.
@@ -100,18 +107,20 @@ static bool judge_post(struct classifier *classifier, struct call *call,
 }
 
 /*
- * The policy outranks every rule here, so it has the last word. There is no
- * policy file yet: a verdict of one goes here, with CLASS_BY_POLICY and a text
- * that the policy owns. What was recognised above stays, since the fingerprint
- * needs it whatever the class.
+ * The policy outranks every rule here, so it has the last word, and it may name
+ * the tool. What was recognised above stays, since the fingerprint needs it
+ * whatever the class; an idempotent method stays one.
  */
-static bool judge_policy(const struct classifier *classifier, const struct call *call,
-			 struct class_verdict *ret_verdict)
+static void judge_policy(const struct classifier *classifier, struct call *call,
+			 struct class_verdict *verdict)
 {
-	(void)classifier;
-	(void)call;
-	(void)ret_verdict;
-	return false;
+	call->rule = policy_match(classifier->policy, call);
+	if (!call->rule || !call->rule->sets_class)
+		return;
+	verdict->class = call->rule->class;
+	verdict->source = CLASS_BY_POLICY;
+	verdict->by = call->rule->class_by;
+	verdict->known_write = call->rule->class == CLASS_MUTATING;
 }
 
 static void forget(struct call *call)

@@ -12,15 +12,19 @@
 #include "call.h"
 
 struct classifier;
+struct policy;
 
 struct classifier *classifier_new(void);             /* NULL when out of memory */
 void classifier_free(struct classifier *classifier); /* accepts NULL */
 
+/* Its rules outrank every rule here. Borrowed; NULL = none. */
+void classifier_set_policy(struct classifier *classifier, const struct policy *policy);
+
 /*
- * Fills class, class_source, class_by, idempotent_hint, tool, model, protocol,
+ * Fills rule, class, class_source, class_by, idempotent_hint, tool, model, protocol,
  * known_write, mcp_continuation and mcp_lists_tools of a call whose request is
  * whole. The body, where it is held, is the plain entity: content codings are
- * undone. class_by is static text; tool and model point into the call itself,
+ * undone. class_by is static text or the policy's; tool and model point into the call itself,
  * so a call that is copied must be classified again.
  *
  * class CLASS_READ by CLASS_BY_METHOD means a safe method.

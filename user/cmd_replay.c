@@ -6,31 +6,30 @@
 #include "commands.h"
 #include "gate.h"
 #include "output.h"
-#include "pipeline.h"
-#include "recording.h"
+#include "playback.h"
 
-#include <errno.h>
 #include <getopt.h>
 
 struct replay {
 	const char *path;
 	const char *ledger;
 	const char *events;
+	const char *policy_path;
 	bool quiet;
-	struct recording_reader *reader;
+	struct playback playback;
 	struct output *ledger_file;
 	struct output *events_file;
 	struct pipeline *pipeline;
 	struct pipeline_output out;
-	bool closed;
 };
 
 static void print_help(void)
 {
-	printf("usage: nightclerk replay FILE [--ledger FILE] [--events FILE|-] [--quiet]\n\n"
+	printf("usage: nightclerk replay FILE [--ledger FILE] [--events FILE|-] [--policy FILE] [--quiet]\n\n"
 	       "Judges a recording again: the same ledger, events and alerts, byte for byte.\n\n"
 	       "  --ledger FILE    append one line per request to FILE\n"
 	       "  --events FILE|-  every event as JSON lines\n"
+	       "  --policy FILE    judge by this policy, not by the one in the recording\n"
 	       "  --quiet          no alerts and no summary line\n\n"
 	       "Exit status: 0, 10 a finding at or above the run's --fail-on, 11 cannot tell,\n"
 	       "1 the recording cannot be read, 2 usage.\n");
@@ -41,6 +40,7 @@ static int parse(int argc, char **argv, struct replay *replay)
 {
 	static const struct option longs[] = {{"ledger", required_argument, NULL, 'l'},
 					      {"events", required_argument, NULL, 'e'},
+					      {"policy", required_argument, NULL, 'p'},
 					      {"quiet", no_argument, NULL, 'q'},
 					      {"help", no_argument, NULL, 'h'},
 					      {0}};
@@ -54,6 +54,9 @@ static int parse(int argc, char **argv, struct replay *replay)
 			break;
 		case 'e':
 			replay->events = optarg;
+			break;
+		case 'p':
+			replay->policy_path = optarg;
 			break;
 		case 'q':
 			replay->quiet = true;
@@ -86,22 +89,6 @@ static int write_out(struct replay *replay)
 	return err;
 }
 
-static int open_recording(struct replay *replay)
-{
-	FILE *file = fopen(replay->path, "rbe");
-	int err;
-
-	if (!file) {
-		fprintf(stderr, "nightclerk: cannot open %s: %s\n", replay->path, strerror(errno));
-		return 1;
-	}
-	err = recording_reader_new(file, &replay->reader);
-	if (err)
-		fprintf(stderr, "nightclerk: %s: %s\n", replay->path,
-			replay->reader ? recording_error(replay->reader) : strerror(-err));
-	return err ? 1 : 0;
-}
-
 static int open_outputs(struct replay *replay)
 {
 	struct output_owner self = {(uid_t)-1, (gid_t)-1};
@@ -119,65 +106,33 @@ static int open_outputs(struct replay *replay)
 
 static int open_pipeline(struct replay *replay)
 {
-	struct pipeline_options options = {.no_alerts = replay->quiet};
-	const struct run_facts *facts = recording_facts(replay->reader);
+	struct pipeline_options options = {
+		.judge = replay->playback.judge, .policy = replay->playback.policy, .no_alerts = replay->quiet};
 
-	judge_options_defaults(&options.judge);
-	if (judge_options_of_json(facts->options, &options.judge)) {
-		fprintf(stderr, "nightclerk: %s: its options cannot be read\n", replay->path);
-		return 1;
-	}
-	replay->pipeline = pipeline_new(facts, &options, &replay->out);
+	replay->pipeline = pipeline_new(recording_facts(replay->playback.reader), &options, &replay->out);
 	if (!replay->pipeline)
 		fprintf(stderr, "nightclerk: out of memory\n");
 	return replay->pipeline ? 0 : 1;
 }
 
-/* A file that was cut has no closing input: its end is judged as far as it goes, and the gate cannot tell. */
-static void close_cut(struct replay *replay, uint64_t now_ns)
-{
-	struct input drain = {.kind = INPUT_DRAIN, .now_ns = now_ns};
-	struct input closing = {.kind = INPUT_CLOSING, .now_ns = now_ns, .closing = {.command_status = -1}};
-
-	pipeline_feed(replay->pipeline, &drain);
-	pipeline_feed(replay->pipeline, &closing);
-}
-
 static int play(struct replay *replay)
 {
-	enum recording_result result;
-	struct input input;
-	uint64_t now_ns = 0;
-	int err = 0;
+	int status = 0, err = 0;
 
-	while ((result = recording_next(replay->reader, &input)) == RECORDING_INPUT) {
-		now_ns = input.now_ns;
-		/* The command is over long ago: its status is in the summary event, not in ours. */
-		pipeline_feed(replay->pipeline, &input);
-		replay->closed |= input.kind == INPUT_CLOSING;
-		while (pipeline_next_muted(replay->pipeline))
-			;
+	while (!err && playback_feed(&replay->playback, replay->pipeline))
 		err = write_out(replay);
-		if (err)
-			break;
-	}
-	if (!err && !replay->closed) {
-		close_cut(replay, now_ns);
+	if (!err) {
+		status = playback_finish(&replay->playback, replay->pipeline);
 		err = write_out(replay);
 	}
-	if (err) {
+	if (err)
 		fprintf(stderr, "nightclerk: cannot write: %s\n", strerror(-err));
-		return 1;
-	}
-	if (result == RECORDING_END)
-		return 0;
-	fprintf(stderr, "nightclerk: %s: %s\n", replay->path, recording_error(replay->reader));
-	return 1;
+	return err ? 1 : status;
 }
 
 static int replay_run(struct replay *replay)
 {
-	int status = open_recording(replay);
+	int status = playback_open(&replay->playback, replay->path, replay->policy_path);
 
 	if (!status)
 		status = open_outputs(replay);
@@ -192,6 +147,7 @@ static int replay_run(struct replay *replay)
 	}
 	if (status)
 		return status;
+	/* The command is over long ago: its status is in the summary event, not in ours. */
 	status = pipeline_exit_status(replay->pipeline);
 	return status == GATE_EXIT_FINDING || status == GATE_EXIT_INCOMPLETE ? status : 0;
 }
@@ -205,7 +161,7 @@ int cmd_replay(int argc, char **argv)
 		return status - 1;
 	status = replay_run(&replay);
 	pipeline_free(replay.pipeline);
-	recording_reader_free(replay.reader);
+	playback_close(&replay.playback);
 	output_close(replay.ledger_file);
 	output_close(replay.events_file);
 	buffer_done(&replay.out.ledger);

@@ -4,6 +4,7 @@
  * help text both come out of it.
  */
 #include "command_line.h"
+#include "policy_file.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -14,6 +15,7 @@ enum option_id {
 	OPTION_EVENTS,
 	OPTION_RECORD,
 	OPTION_JUNIT,
+	OPTION_POLICY,
 	OPTION_FAIL_ON,
 	OPTION_STRICT,
 	OPTION_ALLOW_INCOMPLETE,
@@ -22,6 +24,7 @@ enum option_id {
 	OPTION_RING_SIZE,
 	OPTION_DOOR,
 	OPTION_USER,
+	OPTION_CONFINE,
 	OPTION_QUIET,
 	OPTION_PLAIN,
 	OPTION_PID,
@@ -54,6 +57,7 @@ static const struct {
 	{"events", OPTION_EVENTS, RUN | WATCH, "FILE|fd:N", "every request, response, finding, hole, ... as JSON lines"},
 	{"record", OPTION_RECORD, RUN | WATCH, "FILE", "keep everything for `replay`; FILE will hold bodies and secrets"},
 	{"junit", OPTION_JUNIT, RUN, "FILE", "a test report: one case per finding and per thing not seen"},
+	{"policy", OPTION_POLICY, RUN | WATCH, "FILE", "what you know of your calls: see `check-policy`; other options outrank it"},
 	{"fail-on", OPTION_FAIL_ON, RUN, "SEVERITY", "exit 10 from this severity on: info, low, medium, high (medium)"},
 	{"strict", OPTION_STRICT, RUN | WATCH, NULL, "every repeat is at least medium, PUT and DELETE too"},
 	{"allow-incomplete", OPTION_ALLOW_INCOMPLETE, RUN, NULL, "do not exit 11 when something was not seen"},
@@ -61,6 +65,7 @@ static const struct {
 	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late"},
 	{"linger", OPTION_LINGER, RUN, "SECONDS", "wait this long for open calls after the command ended (1)"},
 	{"user", OPTION_USER, RUN, "NAME", "run the command and open the files as this user"},
+	{"confine", OPTION_CONFINE, RUN, NULL, "refuse what the command connects or sends to off loopback; each is a high finding"},
 	{"ring-size", OPTION_RING_SIZE, RUN | WATCH, "BYTES", "kernel buffer, a power of two (64M); K, M and G are understood"},
 	{"door", OPTION_DOOR, RUN | WATCH, "NAME", "auto, tracepoint or kprobe (auto)"},
 	{"quiet", OPTION_QUIET, RUN, NULL, "no alerts and no summary line"},
@@ -209,6 +214,18 @@ static const char *take_scope(int id, const char *value, struct command_line *li
 	return NULL;
 }
 
+/* The file is read at once: what is wrong with it was said then. */
+static const char *take_policy(const char *path, struct command_line *line)
+{
+	struct policy *policy;
+
+	if (policy_file_read(path, &policy))
+		return "takes a policy file; nothing was started";
+	policy_free(line->policy);
+	line->policy = policy;
+	return NULL;
+}
+
 static const char *take_option(enum command_line_verb verb, int id, const char *value, struct command_line *line)
 {
 	switch (id) {
@@ -225,6 +242,8 @@ static const char *take_option(enum command_line_verb verb, int id, const char *
 	case OPTION_JUNIT:
 		line->junit = value;
 		return NULL;
+	case OPTION_POLICY:
+		return take_policy(value, line);
 	case OPTION_FAIL_ON:
 		return severity_parse(bytes_of_string(value), &line->judge.fail_on)
 			       ? "takes info, low, medium or high" : NULL;
@@ -246,6 +265,9 @@ static const char *take_option(enum command_line_verb verb, int id, const char *
 		return parse_door(value, &line->capture.door) ? "takes auto, tracepoint or kprobe" : NULL;
 	case OPTION_USER:
 		line->user = value;
+		return NULL;
+	case OPTION_CONFINE:
+		line->confine = true;
 		return NULL;
 	case OPTION_QUIET:
 		line->quiet = true;
@@ -275,28 +297,41 @@ static enum command_line_result finish(enum command_line_verb verb, int argc, ch
 	if (optind < argc) {
 		line->command = argv + optind;
 		line->command_argc = argc - optind;
-		snprintf(line->scope, sizeof(line->scope), "tree");
+		snprintf(line->scope, sizeof(line->scope), line->confine ? "tree, confined" : "tree");
 	}
 	return COMMAND_LINE_OK;
 }
 
-enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,
-					    struct command_line *ret_line)
+/* Puts what the policy sets under what the options set. */
+static void apply_policy(const bool given[], struct command_line *line)
 {
-	struct option longs[TABLE_SIZE + 1] = {0};
-	struct command_line line = {.linger_ns = 1000000000ULL};
-	int id, index = 0;
-	size_t count = 0;
+	struct judge_options judge;
 
-	judge_options_defaults(&line.judge);
-	line.judge.across_processes = true;
-	line.ledger = verb == COMMAND_LINE_RUN ? "call_ledger.jsonl" : NULL;
-	for (size_t i = 0; i < TABLE_SIZE; i++)
-		if (table[i].verbs & verb)
-			longs[count++] = (struct option){
-				table[i].name, table[i].argument ? required_argument : no_argument, NULL, table[i].id};
-	optind = 1;
-	opterr = 0;
+	if (!line->policy)
+		return;
+	judge = line->judge;
+	policy_apply(line->policy, &judge);
+	if (given[OPTION_FAIL_ON - OPTION_LEDGER])
+		judge.fail_on = line->judge.fail_on;
+	if (given[OPTION_STRICT - OPTION_LEDGER])
+		judge.strict = line->judge.strict;
+	if (given[OPTION_ALLOW_BLIND - OPTION_LEDGER])
+		judge.allow_blind = line->judge.allow_blind;
+	line->judge = judge;
+}
+
+void command_line_done(struct command_line *line)
+{
+	policy_free(line->policy);
+	line->policy = NULL;
+}
+
+static enum command_line_result take_options(enum command_line_verb verb, int argc, char **argv,
+					     const struct option *longs, struct command_line *line)
+{
+	bool given[OPTION_HELP - OPTION_LEDGER + 1] = {false};
+	int id, index = 0;
+
 	while ((id = getopt_long(argc, argv, "+:h", longs, &index)) != -1) {
 		const char *wrong;
 
@@ -309,10 +344,37 @@ enum command_line_result command_line_parse(enum command_line_verb verb, int arg
 				id == ':' ? "wants a value" : "is not an option of it", verb_name(verb));
 			return COMMAND_LINE_BAD;
 		}
-		wrong = take_option(verb, id, optarg, &line);
+		given[id - OPTION_LEDGER] = true;
+		wrong = take_option(verb, id, optarg, line);
 		if (wrong)
 			return complain(verb, longs[index].name, wrong);
 	}
+	apply_policy(given, line);
+	return COMMAND_LINE_OK;
+}
+
+enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,
+					    struct command_line *ret_line)
+{
+	struct option longs[TABLE_SIZE + 1] = {0};
+	struct command_line line = {.linger_ns = 1000000000ULL};
+	enum command_line_result result;
+	size_t count = 0;
+
+	judge_options_defaults(&line.judge);
+	line.judge.across_processes = true;
+	line.ledger = verb == COMMAND_LINE_RUN ? "call_ledger.jsonl" : NULL;
+	for (size_t i = 0; i < TABLE_SIZE; i++)
+		if (table[i].verbs & verb)
+			longs[count++] = (struct option){
+				table[i].name, table[i].argument ? required_argument : no_argument, NULL, table[i].id};
+	optind = 1;
+	opterr = 0;
+	result = take_options(verb, argc, argv, longs, &line);
 	*ret_line = line;
-	return finish(verb, argc, argv, ret_line);
+	if (result == COMMAND_LINE_OK)
+		result = finish(verb, argc, argv, ret_line);
+	if (result != COMMAND_LINE_OK)
+		command_line_done(ret_line);
+	return result;
 }

@@ -13,6 +13,8 @@
 #define EXIT_NOT_FOUND 127
 
 int cmd_run(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_check_policy(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

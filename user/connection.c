@@ -51,19 +51,30 @@ struct connection {
 
 /* ---- results ---- */
 
+/* Room for so many more. */
+static bool reserve(struct connection_shared *shared, size_t more)
+{
+	size_t capacity = shared->queue_capacity ? shared->queue_capacity : 64;
+	struct connection_result *queue;
+
+	while (capacity < shared->queue_size + more)
+		capacity *= 2;
+	if (capacity == shared->queue_capacity)
+		return true;
+	queue = realloc(shared->queue, capacity * sizeof(*queue));
+	if (!queue) {
+		shared->out_of_memory = true;
+		return false;
+	}
+	shared->queue = queue;
+	shared->queue_capacity = capacity;
+	return true;
+}
+
 bool connection_push(struct connection_shared *shared, const struct connection_result *result)
 {
-	if (shared->queue_size == shared->queue_capacity) {
-		size_t capacity = shared->queue_capacity ? 2 * shared->queue_capacity : 64;
-		struct connection_result *queue = realloc(shared->queue, capacity * sizeof(*queue));
-
-		if (!queue) {
-			shared->out_of_memory = true;
-			return false;
-		}
-		shared->queue = queue;
-		shared->queue_capacity = capacity;
-	}
+	if (!reserve(shared, 1))
+		return false;
 	shared->queue[shared->queue_size++] = *result;
 	return true;
 }
@@ -253,6 +264,8 @@ static void break_off(struct connection *connection, enum connection_side side, 
 {
 	struct connection_result *result;
 
+	if (strcmp(reason, "out of memory") == 0) /* so says http.h */
+		connection->shared->out_of_memory = true;
 	give_up(connection, reason);
 	result = push_about(connection, CONNECTION_BROKEN, now_ns);
 	if (!result)
@@ -390,14 +403,18 @@ static struct exchange *next_unanswered(const struct connection *connection)
 static void hold_back(struct connection *connection, enum connection_side side, struct bytes input, uint64_t offset,
 		      uint64_t now_ns)
 {
+	const char *reason = side == SIDE_SERVER ? "an answer without a request" : "no request line";
 	struct end *end = &connection->end[side];
 
 	if (end->pending.size == 0)
 		end->pending_offset = offset;
-	if (end->pending.size + input.size <= PENDING_BYTES_MAX && buffer_append(&end->pending, input) == 0)
-		return;
+	if (end->pending.size + input.size <= PENDING_BYTES_MAX) {
+		if (buffer_append(&end->pending, input) == 0)
+			return;
+		reason = "out of memory";
+	}
 	count_blind(connection, side, input.size);
-	break_off(connection, side, offset, side == SIDE_SERVER ? "an answer without a request" : "no request line", now_ns);
+	break_off(connection, side, offset, reason, now_ns);
 }
 
 static void response_head(struct connection *connection, const struct http_head *head, const struct wire_event *event)
@@ -416,7 +433,8 @@ static void response_head(struct connection *connection, const struct http_head 
 	call->response_first_ns = connection->end[SIDE_SERVER].message_ns;
 	call->status_ns = event->start_ns;
 	call->status_in_time = client->closed_ns == 0 || client->closed_ns > event->start_ns;
-	exchange_response_head(exchange, head);
+	if (exchange_response_head(exchange, head))
+		connection->shared->out_of_memory = true;
 }
 
 static enum call_ended ended_of(enum http_ended ended)
@@ -517,8 +535,6 @@ static bool have_reader(struct connection *connection, enum connection_side side
 
 	if (!end->reader)
 		end->reader = http_reader_new(side == SIDE_CLIENT ? HTTP_REQUEST : HTTP_RESPONSE);
-	if (!end->reader)
-		connection->shared->out_of_memory = true;
 	return end->reader != NULL;
 }
 
@@ -571,8 +587,11 @@ static void take_bytes(struct connection *connection, enum connection_side side,
 {
 	struct end *end = &connection->end[side];
 
-	if (connection->given_up || !have_reader(connection, side)) {
+	if (connection->given_up) {
 		count_blind(connection, side, piece->length);
+	} else if (!have_reader(connection, side)) {
+		count_blind(connection, side, piece->length);
+		break_off(connection, side, piece->offset, "out of memory", event->when_ns);
 	} else if (side == SIDE_CLIENT && !end->decided) {
 		decide(connection, piece->bytes, piece->offset, event);
 	} else if (side == SIDE_CLIENT) {
@@ -689,15 +708,40 @@ static void unlink_exchange(struct connection *connection, struct exchange *exch
 	connection->count--;
 }
 
+/* A call whose end the queue has no room for waits in a list, since its memory must be given back. */
 static void close_exchange(struct connection *connection, struct exchange *exchange, uint64_t now_ns)
 {
+	struct connection_shared *shared = connection->shared;
+
 	exchange->call.open = false;
 	unlink_exchange(connection, exchange);
+	if (!reserve(shared, 2)) {
+		exchange->next = shared->overdue;
+		shared->overdue = exchange;
+		return;
+	}
 	if (!exchange->answered_out)
-		push(connection->shared, CONNECTION_ANSWERED, exchange, now_ns);
+		push(shared, CONNECTION_ANSWERED, exchange, now_ns);
 	else if (exchange->dirty)
-		push(connection->shared, CONNECTION_CHANGED, exchange, now_ns);
-	push(connection->shared, CONNECTION_CLOSED, exchange, now_ns);
+		push(shared, CONNECTION_CHANGED, exchange, now_ns);
+	push(shared, CONNECTION_CLOSED, exchange, now_ns);
+}
+
+bool connection_next_overdue(struct connection_shared *shared, uint64_t now_ns, struct connection_result *ret_result)
+{
+	struct exchange *exchange = shared->overdue;
+
+	if (!exchange)
+		return false;
+	*ret_result = (struct connection_result){
+		.step = exchange->answered_out ? CONNECTION_CLOSED : CONNECTION_ANSWERED,
+		.call = &exchange->call,
+		.now_ns = now_ns,
+	};
+	if (exchange->answered_out)
+		shared->overdue = exchange->next;
+	exchange->answered_out = true;
+	return true;
 }
 
 /* Looks at every call that the last event may have touched, oldest first. */

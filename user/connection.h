@@ -35,6 +35,7 @@ struct connection_result {
 	struct connection_name name;
 	bool from_client;
 	bool matters; /* CONNECTION_BROKEN: HTTP had been spoken before */
+	bool refused, datagram; /* CONNECTION_OFF_LOOPBACK: by --confine; UDP */
 	uint64_t offset;
 	uint64_t length;
 	enum wire_cause cause;
@@ -65,6 +66,7 @@ struct connection_shared {
 	struct exchange *waiting; /* list: complete, but what the client read of it is not known */
 	struct connection_result *queue;
 	size_t queue_head, queue_size, queue_capacity;
+	struct exchange *overdue; /* list: closed, and no memory to queue that: connection_next_overdue() */
 	struct digest_state *spare_digest;
 	bool out_of_memory; /* something was lost since the last look */
 };
@@ -96,6 +98,9 @@ bool connection_is_late(const struct connection *connection);
 
 /* Appends a copy to the queue; false (and out_of_memory) when that cannot be. */
 bool connection_push(struct connection_shared *shared, const struct connection_result *result);
+
+/* When the queue is empty: the end of a call that could not be queued. False when there is none. */
+bool connection_next_overdue(struct connection_shared *shared, uint64_t now_ns, struct connection_result *ret_result);
 
 /* Frees what a CONNECTION_CLOSED result lent, and the body after a CONNECTION_REQUEST. */
 void connection_result_done(struct connection_shared *shared, const struct connection_result *result);

@@ -6,6 +6,8 @@
 #include "connections.h"
 
 #include <errno.h>
+
+#define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
 #include <uthash.h>
 
 /* What both ends agree on. Zeroed before it is filled: it is hashed as bytes. */
@@ -41,6 +43,7 @@ struct connections {
 	struct entry *entries;
 	struct connection_result current;
 	bool lent;
+	uint64_t now_ns; /* of the last input */
 };
 
 struct connections *connections_new(const uint8_t boot_id[16], struct fingerprinter *fingerprinter)
@@ -132,7 +135,11 @@ static struct entry *add_entry(struct connections *connections, const struct pai
 		return NULL;
 	}
 	HASH_ADD(hh, connections->entries, key, sizeof(entry->key), entry);
-	return entry;
+	if (entry->hh.tbl)
+		return entry;
+	connection_free(entry->connection);
+	free(entry);
+	return NULL;
 }
 
 /* The flow of an event; on first sight it is added, with its connection. NULL when out of memory. */
@@ -159,8 +166,14 @@ static struct flow *find_flow(struct connections *connections, const struct wire
 		return NULL;
 	}
 	flow->entry = entry;
-	entry->flow[flow->side] = flow;
 	HASH_ADD(hh, connections->flows, id, sizeof(flow->id), flow);
+	if (!flow->hh.tbl) {
+		free(flow);
+		if (!entry->flow[SIDE_CLIENT] && !entry->flow[SIDE_SERVER])
+			remove_entry(connections, entry);
+		return NULL;
+	}
+	entry->flow[flow->side] = flow;
 	connection_open(entry->connection, flow->side, event);
 	return flow;
 }
@@ -174,6 +187,8 @@ static void feed_off_loopback(struct connections *connections, const struct wire
 	memcpy(result.name.server.address, event->remote_address, WIRE_ADDRESS_BYTES);
 	result.name.client.port = event->local_port;
 	result.name.server.port = event->remote_port;
+	result.refused = event->flags & WIRE_REFUSED;
+	result.datagram = event->flags & WIRE_DATAGRAM;
 	result.name.process.tgid = event->tgid;
 	memcpy(result.name.process.comm, event->comm, WIRE_COMM_BYTES);
 	connection_push(shared, &result);
@@ -225,6 +240,7 @@ int connections_feed(struct connections *connections, const struct input *input)
 	struct entry *entry, *next;
 	int err = 0;
 
+	connections->now_ns = input->now_ns;
 	if (input->kind == INPUT_WIRE)
 		err = feed_wire(connections, input->wire.event, input->wire.payload);
 	else if (input->kind == INPUT_TICK)
@@ -247,11 +263,14 @@ enum connection_step connections_next(struct connections *connections, struct co
 	if (connections->lent)
 		connection_result_done(shared, &connections->current);
 	connections->lent = shared->queue_head < shared->queue_size;
-	if (!connections->lent) {
+	if (connections->lent) {
+		connections->current = shared->queue[shared->queue_head++];
+	} else {
 		shared->queue_head = shared->queue_size = 0;
-		return CONNECTION_NOTHING;
+		connections->lent = connection_next_overdue(shared, connections->now_ns, &connections->current);
+		if (!connections->lent)
+			return CONNECTION_NOTHING;
 	}
-	connections->current = shared->queue[shared->queue_head++];
 	*ret_result = connections->current;
 	return ret_result->step;
 }

@@ -323,6 +323,8 @@ int finding_evidence_of(const struct judgement *judgement, struct bytes method, 
 		err = say(out, ", from another process");
 	if (!err && judgement->verdict.weaker)
 		err = say(out, " (weaker: the two carry different bearer tokens)");
+	if (!err && judgement->equal_except)
+		err = say(out, " (weaker: equal except %s)", judgement->equal_except);
 	if (err)
 		out->size = start;
 	return err;

@@ -5,6 +5,7 @@
  * the next message while this call may wait minutes for its answer.
  */
 #include "exchange.h"
+#include "decode.h"
 
 #include <errno.h>
 
@@ -131,6 +132,7 @@ void exchange_free(struct exchange *exchange)
 	if (!exchange)
 		return;
 	digest_state_free(exchange->hash);
+	decode_free(exchange->decoder);
 	buffer_done(&exchange->answer);
 	buffer_done(&exchange->call.kept);
 	buffer_done(&exchange->body);
@@ -201,6 +203,27 @@ void exchange_request_end(struct exchange *exchange, bool complete, uint64_t now
 		call->body = buffer_bytes(&exchange->body);
 }
 
+static int drop_answer(struct exchange *exchange, int err)
+{
+	exchange->call.wants_answer = false;
+	exchange->call.answer = (struct bytes){0};
+	buffer_done(&exchange->answer);
+	return err;
+}
+
+static int keep_answer(struct exchange *exchange, struct bytes body)
+{
+	enum decode_result result;
+
+	if (!exchange->decoder)
+		return buffer_append(&exchange->answer, body);
+	decode_all(exchange->decoder, body, &exchange->answer);
+	result = decode_end(exchange->decoder);
+	if (result == DECODE_OUT_OF_MEMORY)
+		return -ENOMEM;
+	return result == DECODE_WHOLE || result == DECODE_TRUNCATED ? 0 : -EBADMSG;
+}
+
 int exchange_answer(struct exchange *exchange, struct bytes body)
 {
 	struct call *call = &exchange->call;
@@ -209,14 +232,13 @@ int exchange_answer(struct exchange *exchange, struct bytes body)
 	call->response_body_bytes += body.size;
 	if (!call->wants_answer)
 		return 0;
-	if (exchange->answer.size + body.size > LIMIT_ANSWER_BYTES) {
-		call->wants_answer = false;
-		buffer_done(&exchange->answer);
-		return 0;
-	}
-	err = buffer_append(&exchange->answer, body);
+	if (exchange->answer.size + body.size > LIMIT_ANSWER_BYTES)
+		return drop_answer(exchange, 0);
+	err = keep_answer(exchange, body);
+	if (err)
+		return drop_answer(exchange, err == -ENOMEM ? err : 0);
 	call->answer = buffer_bytes(&exchange->answer);
-	return err;
+	return 0;
 }
 
 /* Who says that the answer is a stored one: seen in the field, no standard names it. */
@@ -252,14 +274,18 @@ static int64_t retry_after_seconds(const struct http_head *head)
 	return seconds;
 }
 
-void exchange_response_head(struct exchange *exchange, const struct http_head *head)
+int exchange_response_head(struct exchange *exchange, const struct http_head *head)
 {
 	struct call *call = &exchange->call;
+	int err = 0;
 
 	call->status = head->status;
 	call->replayed = says_replayed(head);
 	call->retry_after_s = retry_after_seconds(head);
 	exchange->dirty = true;
+	if (call->wants_answer)
+		err = decode_new(head, LIMIT_ANSWER_BYTES, &exchange->decoder);
+	return err ? drop_answer(exchange, err) : 0;
 }
 
 bool exchange_delivered(struct exchange *exchange, uint64_t client_read, bool final)

@@ -2,9 +2,9 @@
 /*
  * Who may match whom decides the lane: attempts of one principal are in a lane
  * of their own, and those that may match another principal (bearer tokens, and
- * whatever was answered 403) in one that is searched for everybody. Members
- * leave in the order in which they came, so the front of every array is where
- * they leave from.
+ * whatever was answered 401, 403 or 407) in one that is searched for everybody.
+ * Members leave in the order in which they came, so the front of every array is
+ * where they leave from.
  */
 #include "family.h"
 
@@ -62,8 +62,9 @@ void family_free(struct family *family)
 
 static uint64_t lane_of(const struct family *family, const struct attempt_facts *facts)
 {
-	/* Only once it has ended may a 403 match another principal (finding.c, principals_match). */
-	bool for_all = facts->bearer || (facts->status == 403 && attempt_ended_ns(facts) != UINT64_MAX);
+	/* What may match another principal: see principals_match() in finding.c. */
+	bool asks_who = facts->status == 401 || facts->status == 403 || facts->status == 407;
+	bool for_all = facts->bearer || (asks_who && attempt_ended_ns(facts) != UINT64_MAX);
 
 	return family->bond == BY_KEY || for_all ? LANE_OF_ALL : facts->principal;
 }

@@ -20,7 +20,7 @@ struct family {
 	uint32_t *member; /* refs, in order of arrival */
 	uint32_t begin, end, capacity;
 	uint32_t gone;	      /* members that have been forgotten */
-	uint32_t quiet_from;  /* no verdict about a member from this ref on can get worse */
+	uint32_t quiet_from;  /* a late 2xx makes no verdict about a member from this ref on worse */
 	uint64_t latest_first_ns;
 	struct lane *lanes;   /* NULL while small, or for want of memory */
 	uint8_t bond;	      /* enum bond */

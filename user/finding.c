@@ -208,10 +208,12 @@ unsigned int finding_columns_of(const struct attempt_facts *earlier, const struc
 struct pair {
 	const struct attempt_facts *earlier;
 	const struct attempt_facts *later;
+	const struct finding_options *options;
 	bool strict;
 	enum finding_row row;
 	bool cross_process;
 	bool weaker;
+	bool masked;
 };
 
 static struct verdict verdict_of(const struct pair *pair, enum finding finding, enum severity severity, const char *rule)
@@ -223,6 +225,7 @@ static struct verdict verdict_of(const struct pair *pair, enum finding finding, 
 		.rule = rule,
 		.cross_process = pair->cross_process,
 		.weaker = pair->weaker,
+		.masked = pair->masked,
 	};
 }
 
@@ -351,17 +354,30 @@ static struct verdict judge_row_of_llm(const struct pair *pair)
 
 /* ---- the judge ---- */
 
+/* Nothing is known of how they went, and none of the rows has more than low for it. */
+static bool is_low_at_most(const struct pair *pair, enum finding_column column)
+{
+	return column == COLUMN_SAME_KEY_SAME_BODY && !pair->strict && pair->row == ROW_UNDECIDABLE &&
+	       pair->earlier->no_outcome && pair->later->no_outcome;
+}
+
 static struct verdict judge_column(const struct pair *pair, enum finding_column column)
 {
+	const struct finding_limits *limits = finding_limits_of(pair->later, pair->options);
 	struct verdict verdict;
 
-	if (pair->later->class != CLASS_LLM) {
+	if (is_low_at_most(pair, column)) {
+		verdict = verdict_of(pair, FINDING_SAFE_RETRY, SEVERITY_INFO,
+				     "no outcome is known: same key and same body is low at most");
+	} else if (pair->later->class != CLASS_LLM) {
 		verdict = judge_by_table(pair, column);
 	} else {
 		verdict = judge_row_of_llm(pair);
 		if (column == COLUMN_SAME_KEY_SAME_BODY)
 			lower(&verdict, SEVERITY_INFO, "same key and same body");
 	}
+	if (limits && limits->capped)
+		lower(&verdict, limits->at_most, "policy: severity");
 	verdict.column = column;
 	return verdict;
 }
@@ -400,9 +416,53 @@ static bool is_certain_read(const struct attempt_facts *facts)
 	       facts->class_source != CLASS_BY_TOOL_NAME;
 }
 
-/* NULL, or why no verdict can be about this later attempt, whatever came before. */
-static const char *why_not_judged(const struct attempt_facts *later)
+/* ---- what the policy has to say ---- */
+
+const struct finding_limits *finding_limits_of(const struct attempt_facts *facts,
+					       const struct finding_options *options)
 {
+	return facts->policy_rule && options->limits ? &options->limits[facts->policy_rule - 1] : NULL;
+}
+
+uint64_t finding_window_ns(const struct attempt_facts *facts, const struct finding_options *options,
+			   bool cross_process)
+{
+	const struct finding_limits *limits = finding_limits_of(facts, options);
+	uint64_t window_ns = 0;
+
+	if (limits)
+		window_ns = cross_process || facts->idem_state == IDEM_PRESENT ? limits->across_ns : limits->window_ns;
+	return window_ns ? window_ns : UINT64_MAX;
+}
+
+static uint64_t gap_of(const struct attempt_facts *a, const struct attempt_facts *b)
+{
+	return a->first_ns < b->first_ns ? b->first_ns - a->first_ns : a->first_ns - b->first_ns;
+}
+
+/* NULL, or why the policy keeps the two apart. */
+static const char *why_apart(const struct pair *pair)
+{
+	const struct finding_limits *limits = finding_limits_of(pair->later, pair->options);
+
+	if (!limits)
+		return NULL;
+	if (limits->same_process && pair->cross_process)
+		return "policy: scope process";
+	if (limits->same_cgroup && pair->earlier->cgroup != pair->later->cgroup)
+		return "policy: scope cgroup";
+	if (gap_of(pair->earlier, pair->later) > finding_window_ns(pair->later, pair->options, pair->cross_process))
+		return "policy: window";
+	return NULL;
+}
+
+/* NULL, or why no verdict can be about this later attempt, whatever came before. */
+static const char *why_not_judged(const struct attempt_facts *later, const struct finding_options *options)
+{
+	const struct finding_limits *limits = finding_limits_of(later, options);
+
+	if (limits && limits->capped && limits->at_most == SEVERITY_NULL)
+		return "policy: severity none";
 	if (is_certain_read(later))
 		return "read";
 	if (!later->request_complete && !later->undecidable)
@@ -412,9 +472,7 @@ static const char *why_not_judged(const struct attempt_facts *later)
 
 static bool within_bearer_window(const struct attempt_facts *a, const struct attempt_facts *b)
 {
-	uint64_t gap_ns = a->first_ns < b->first_ns ? b->first_ns - a->first_ns : a->first_ns - b->first_ns;
-
-	return gap_ns <= FINDING_BEARER_WINDOW_NS;
+	return gap_of(a, b) <= FINDING_BEARER_WINDOW_NS;
 }
 
 static bool principals_match(const struct pair *pair, bool *ret_weaker)
@@ -438,9 +496,11 @@ static struct pair pair_of(const struct attempt_facts *earlier, const struct att
 	return (struct pair){
 		.earlier = earlier,
 		.later = later,
+		.options = options,
 		.strict = options->strict,
 		.row = finding_row_of(earlier, later),
 		.cross_process = !attempts_share_process(earlier, later),
+		.masked = earlier->body == later->body && earlier->masked != later->masked,
 	};
 }
 
@@ -448,8 +508,10 @@ struct verdict finding_judge(const struct attempt_facts *earlier, const struct a
 			     const struct finding_options *options)
 {
 	struct pair pair = pair_of(earlier, later, options);
-	const char *why_not = why_not_judged(later);
+	const char *why_not = why_not_judged(later, options);
 
+	if (!why_not)
+		why_not = why_apart(&pair);
 	if (!why_not && later->continuation && !earlier->continuation)
 		why_not = "continuation of an MCP call";
 	if (!why_not && !principals_match(&pair, &pair.weaker))
@@ -482,7 +544,7 @@ struct verdict finding_worst_like(const struct attempt_facts *earlier, const str
 	unsigned int columns = finding_columns_of(earlier, later);
 	struct verdict worst = judge_columns(&pair, columns);
 
-	if (why_not_judged(later))
+	if (why_not_judged(later, options))
 		return verdict_of(&pair, FINDING_NONE, SEVERITY_NULL, NULL);
 	if (later->idem_state == IDEM_PRESENT)
 		columns |= BIT(COLUMN_SAME_KEY_SAME_BODY) | BIT(by_key ? COLUMN_SAME_KEY_OTHER_BODY : COLUMN_NEW_KEY);
@@ -504,10 +566,14 @@ struct verdict finding_worst_like(const struct attempt_facts *earlier, const str
 enum severity finding_highest(const struct attempt_facts *later, const struct finding_options *options)
 {
 	struct verdict verdict = {.finding = FINDING_DUP_AFTER_SUCCESS, .severity = SEVERITY_HIGH};
+	const struct finding_limits *limits = finding_limits_of(later, options);
 
-	if (why_not_judged(later))
+	if (why_not_judged(later, options))
 		return SEVERITY_NULL;
-	lower_by_class(&verdict, later, options->strict);
+	if (later->class != CLASS_LLM)
+		lower_by_class(&verdict, later, options->strict);
+	if (limits && limits->capped)
+		lower(&verdict, limits->at_most, "policy: severity");
 	return verdict.severity;
 }
 

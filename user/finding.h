@@ -56,7 +56,9 @@ struct attempt_facts {
 	uint64_t complete_ns;	  /* the response became complete; 0 = not */
 	uint64_t process_start_ns;
 	uint32_t tgid;
+	uint32_t cgroup;	  /* a hash of its cgroup */
 	uint16_t status;	  /* final status, 0 = none */
+	uint16_t policy_rule;	  /* number of the policy's rule about it; 0 = none */
 	uint8_t class;		  /* enum call_class */
 	uint8_t class_source;	  /* enum class_source */
 	uint8_t delivered;	  /* enum call_delivered */
@@ -76,16 +78,18 @@ struct attempt_facts {
 	bool bearer : 1;
 	bool known_write : 1;	  /* by policy, protocol or tool name */
 	bool continuation : 1;	  /* an MCP call again, with the input that the server asked for */
+	bool no_outcome : 1;	  /* from a ledger line: nothing is known of how it went */
 	uint64_t principal;	  /* first 8 bytes of the salted hash */
 	uint64_t key;		  /* a 64-bit hash of the key; 0 = none */
 	uint64_t body;		  /* first 8 bytes of its hash; 0 = not known */
+	uint64_t masked;	  /* a hash of what the policy masks in its body; 0 = nothing is masked */
 };
 
 /*
  * Copies what the judge needs out of a call; every other byte is 0, so that
  * facts can be compared with memcmp. body is of sha, or of the fingerprint
  * where the protocol has volatile members (a JSON-RPC id, stream of a model
- * call): those are no other body.
+ * call) or the policy masks some: those are no other body.
  */
 void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts);
 
@@ -160,11 +164,31 @@ struct verdict {
 	const char *rule;   /* static: the rule that decided or lowered it ("table", "method is idempotent", ...) */
 	bool cross_process; /* the two are of different processes */
 	bool weaker;	    /* matched across two bearer tokens */
+	bool masked;	    /* the two bodies are equal but for what the policy masks */
+};
+
+/* What a rule of the policy allows to be said about its calls. */
+struct finding_limits {
+	bool capped;
+	enum severity at_most;	 /* where capped; SEVERITY_NULL: nothing at all */
+	uint64_t window_ns;	 /* longest time between two attempts of one process; 0 = any */
+	uint64_t across_ns;	 /* the same across processes, and where the later one has a key */
+	bool same_process;	 /* attempts of other processes do not count */
+	bool same_cgroup;	 /* attempts of other cgroups do not count */
+	const char *equal_except; /* "nonce": what is masked, for people; NULL = nothing */
 };
 
 struct finding_options {
 	bool strict;
+	const struct finding_limits *limits; /* of the policy's rules, by their number - 1; NULL = no policy */
 };
+
+/* Of the rule about an attempt; NULL = no rule. */
+const struct finding_limits *finding_limits_of(const struct attempt_facts *facts,
+					       const struct finding_options *options);
+/* The longest time between the first bytes of two attempts of which facts is the later; UINT64_MAX = any. */
+uint64_t finding_window_ns(const struct attempt_facts *facts, const struct finding_options *options,
+			   bool cross_process);
 
 #define FINDING_BEARER_WINDOW_NS (15 * 60 * 1000000000ULL) /* between the first bytes of two bearer tokens' attempts */
 
@@ -179,14 +203,21 @@ struct finding_options {
  * - different principals, but for a 401, 403 or 407 answered before, or two
  *   bearer tokens of one process within FINDING_BEARER_WINDOW_NS;
  * - a read by protocol, policy or safe method; the later request was never
- *   whole (a hole in it aside); an MCP continuation of a call that was none.
+ *   whole (a hole in it aside); an MCP continuation of a call that was none;
+ * - the policy's rule about the later one says so: severity none, the earlier
+ *   one out of its window or its scope.
  *
  * Then, in this order: a late 2xx makes dup_after_timeout high; strict turns
  * safe_retry after a status outside of the stop rule's list into
  * retry_after_unlisted_status and raises every finding but none, safe_retry
  * and undecidable to medium; a read by path or tool name is at most low, an
  * idempotent method at most low (not when strict), auth and telemetry at most
- * info (strict or not). Undecidable has no severity and is never lowered.
+ * info (strict or not); the policy's cap comes last. Undecidable has no
+ * severity and is never lowered.
+ *
+ * no_outcome on either makes the pair undecidable, but for the same key and the
+ * same body: whatever the outcome was, that is a safe_retry or, when not
+ * strict, a retry_after_success or retry_after_refusal, low at most.
  *
  * Class llm (of the later one) never uses the table, and strict does not change it:
  * undecidable; none where either answer is a replay; no final status, its

@@ -17,6 +17,7 @@
 
 struct fingerprinter {
 	struct digest_state *hash;
+	const struct secret_rules *secrets;
 	uint8_t salt[SALT_BYTES];
 	struct buffer query; /* sorted */
 	struct buffer key;   /* lent as call->idem */
@@ -59,6 +60,16 @@ void fingerprinter_free(struct fingerprinter *fingerprinter)
 	buffer_done(&fingerprinter->key);
 	buffer_done(&fingerprinter->hint);
 	free(fingerprinter);
+}
+
+void fingerprinter_set_secrets(struct fingerprinter *fingerprinter, const struct secret_rules *rules)
+{
+	fingerprinter->secrets = rules;
+}
+
+const struct secret_rules *fingerprinter_secrets(const struct fingerprinter *fingerprinter)
+{
+	return fingerprinter->secrets;
 }
 
 static struct bytes salt_of(const struct fingerprinter *fingerprinter)
@@ -286,6 +297,11 @@ int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
 	if (!err && call->idem_state == IDEM_PRESENT)
 		err = make_key_scope(fingerprinter->hash, call);
 	return err;
+}
+
+int fingerprint_key_scope(struct fingerprinter *fingerprinter, struct call *call)
+{
+	return make_key_scope(fingerprinter->hash, call);
 }
 
 /* ---- other hashes ---- */

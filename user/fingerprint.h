@@ -20,6 +20,11 @@ struct fingerprinter; /* holds the hash state and the salt */
 struct fingerprinter *fingerprinter_new(const uint8_t salt[32]); /* NULL when out of memory */
 void fingerprinter_free(struct fingerprinter *fingerprinter);	/* accepts NULL */
 
+struct secret_rules;
+/* More secrets in targets, for secret.h. Borrowed; NULL = none. */
+void fingerprinter_set_secrets(struct fingerprinter *fingerprinter, const struct secret_rules *rules);
+const struct secret_rules *fingerprinter_secrets(const struct fingerprinter *fingerprinter);
+
 /*
  * Fills idem*, principal*, fingerprint, key_scope and retry_hint. 0 or -ENOMEM;
  * has_fingerprint is false then, and where there is no head or no call->sha.
@@ -34,6 +39,9 @@ void fingerprinter_free(struct fingerprinter *fingerprinter);	/* accepts NULL */
  */
 int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
 		     struct bytes canonical_text);
+
+/* call->key_scope alone, of a call whose principal and key are known. 0 or -ENOMEM. */
+int fingerprint_key_scope(struct fingerprinter *fingerprinter, struct call *call);
 
 /*
  * The id of a call: the first 16 bytes of SHA-256 over boot id, netns inode,

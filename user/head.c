@@ -208,7 +208,7 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t length)
 	struct head_reader *reader = reader_of(parser);
 	struct bytes text = {(const uint8_t *)at, length};
 
-	/* llhttp ends a value at each line end: a slice that does not continue one is a folded line. */
+	/* llhttp ends a value at each line end: what does not continue one is a folded line. */
 	if (reader->value_began && !reader->value_continues) {
 		trim_value(reader);
 		if (reader->keeping && field_in_progress(reader)->value.size &&
@@ -482,7 +482,7 @@ struct head_reader *head_reader_new(enum http_side side)
 	llhttp_set_lenient_transfer_encoding(parser, 1);
 	parser->lenient_flags |= LENIENT_VERSION;
 #if LLHTTP_VERSION_MAJOR >= 9
-	/* Bare LF. 9.2 asks for both after a request line; check_lines() still refuses a bare CR. */
+	/* Bare LF. 9.2 asks for both after a request line; check_lines() refuses a bare CR. */
 	llhttp_set_lenient_optional_cr_before_lf(parser, 1);
 	llhttp_set_lenient_optional_lf_after_cr(parser, 1);
 #endif

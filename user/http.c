@@ -106,7 +106,8 @@ static void frame(struct http_reader *reader, const struct http_head *head)
 	}
 }
 
-static enum http_step read_head(struct http_reader *reader, struct bytes *input, struct http_part *part)
+static enum http_step read_head(struct http_reader *reader, struct bytes *input,
+				struct http_part *part)
 {
 	struct http_head *head = head_reader_head(reader->heads);
 	enum head_step step = head_reader_feed(reader->heads, input);
@@ -124,7 +125,8 @@ static enum http_step read_head(struct http_reader *reader, struct bytes *input,
 	return HTTP_HEAD;
 }
 
-static enum http_step read_body(struct http_reader *reader, struct bytes *input, struct http_part *part)
+static enum http_step read_body(struct http_reader *reader, struct bytes *input,
+				struct http_part *part)
 {
 	bool to_close = reader->phase == PHASE_CLOSE;
 
@@ -142,7 +144,8 @@ static enum http_step read_body(struct http_reader *reader, struct bytes *input,
 	return HTTP_BODY;
 }
 
-static enum http_step read_chunks(struct http_reader *reader, struct bytes *input, struct http_part *part)
+static enum http_step read_chunks(struct http_reader *reader, struct bytes *input,
+				  struct http_part *part)
 {
 	switch (chunked_next(&reader->chunks, input, &part->body)) {
 	case CHUNKED_DATA:
@@ -158,7 +161,8 @@ static enum http_step read_chunks(struct http_reader *reader, struct bytes *inpu
 }
 
 /* HTTP_NEED_MORE with another phase than before means: go on. */
-static enum http_step one_step(struct http_reader *reader, struct bytes *input, struct http_part *part)
+static enum http_step one_step(struct http_reader *reader, struct bytes *input,
+			       struct http_part *part)
 {
 	switch (reader->phase) {
 	case PHASE_IDLE:
@@ -209,7 +213,8 @@ void http_reader_expect(struct http_reader *reader, struct bytes request_method)
 	reader->answers_connect = bytes_equal(request_method, BYTES("CONNECT"));
 }
 
-enum http_step http_next(struct http_reader *reader, struct bytes *input, struct http_part *ret_part)
+enum http_step http_next(struct http_reader *reader, struct bytes *input,
+			 struct http_part *ret_part)
 {
 	enum http_step step;
 	enum phase before;

@@ -5,6 +5,7 @@
  */
 #include "idempotency.h"
 #include "json_scan.h"
+#include "policy.h"
 
 #include <errno.h>
 
@@ -132,9 +133,9 @@ static int set_structured(struct call *call, struct bytes value, struct buffer *
 	return err;
 }
 
-static int read_header(struct call *call, const char *header, struct buffer *text)
+/* from: what to call the place. */
+static int read_header(struct call *call, struct bytes name, const char *from, struct buffer *text)
 {
-	struct bytes name = bytes_of_string(header);
 	const struct http_field *field = http_head_find(call->head, name);
 	int err = 0;
 
@@ -142,14 +143,14 @@ static int read_header(struct call *call, const char *header, struct buffer *tex
 		return 0;
 	if (http_head_count(call->head, name) > 1)
 		err = set_joined(call, name, text);
-	else if (header == headers[0])
+	else if (bytes_equal_nocase(name, bytes_of_string(headers[0])))
 		err = set_structured(call, field->value, text);
 	else
 		set_key(call, IDEM_PRESENT, field->value);
 	if (err || call->idem.size == 0)
 		set_key(call, IDEM_ABSENT, (struct bytes){0});
 	else
-		call->idem_from = header;
+		call->idem_from = from;
 	return err;
 }
 
@@ -164,8 +165,10 @@ int idempotency_key(struct call *call, struct buffer *text)
 		call->idem_state = IDEM_UNKNOWN;
 		return 0;
 	}
+	for (size_t i = 0; call->rule && i < call->rule->carriers.header_count && !err && call->idem_state == IDEM_ABSENT; i++)
+		err = read_header(call, call->rule->carriers.headers[i].name, call->rule->carriers.headers[i].from, text);
 	for (size_t i = 0; i < HEADER_COUNT && !err && call->idem_state == IDEM_ABSENT; i++)
-		err = read_header(call, headers[i], text);
+		err = read_header(call, bytes_of_string(headers[i]), headers[i], text);
 	incomplete = call->head->cut || call->head->fields_dropped;
 	if (err || (incomplete && call->idem_state == IDEM_ABSENT))
 		call->idem_state = IDEM_UNKNOWN;
@@ -176,6 +179,7 @@ int idempotency_key(struct call *call, struct buffer *text)
 
 struct candidate {
 	size_t member; /* index in the table; MEMBER_COUNT = none */
+	const char *from;
 	struct bytes name;
 	struct bytes value;
 };
@@ -206,7 +210,7 @@ static struct candidate find_candidate(struct bytes json)
 
 	json_scan_open(&scan, json);
 	while (json_scan_next(&scan, &name, &value) && name.data[1] <= LAST_FIRST_LETTER) {
-		found = (struct candidate){member_of(name), name, value};
+		found = (struct candidate){.member = member_of(name), .name = name, .value = value};
 		if (bytes_equal(name, name_before)) {
 			if (found.member == best.member)
 				best.member = MEMBER_COUNT;
@@ -215,7 +219,43 @@ static struct candidate find_candidate(struct bytes json)
 		}
 		name_before = name;
 	}
+	best.from = best.member < MEMBER_COUNT ? members[best.member].from : NULL;
 	return best;
+}
+
+/* Is it a key where the policy says that there is one? */
+static bool is_named_key(struct bytes value)
+{
+	bool number = value.size && (value.data[0] == '-' || (value.data[0] >= '0' && value.data[0] <= '9'));
+
+	return (number || (json_scan_is_string(value) && value.size > 2)) && value.size <= BODY_KEY_BYTES_MAX + 2;
+}
+
+/* The first member of that name, and the only one. */
+static bool find_named(struct bytes json, const struct key_carrier *carrier, struct candidate *ret_candidate)
+{
+	struct bytes name, value;
+	struct json_scan scan;
+	unsigned int found = 0;
+
+	json_scan_open(&scan, json);
+	while (json_scan_next(&scan, &name, &value)) {
+		if (!json_scan_says(name, carrier->from + strlen("body.")))
+			continue;
+		found++;
+		*ret_candidate = (struct candidate){.from = carrier->from, .name = name, .value = value};
+	}
+	return found == 1 && is_named_key(ret_candidate->value);
+}
+
+static struct candidate find_key(const struct policy_rule *rule, struct bytes json)
+{
+	struct candidate candidate;
+
+	for (size_t i = 0; rule && i < rule->carriers.member_count; i++)
+		if (find_named(json, &rule->carriers.members[i], &candidate))
+			return candidate;
+	return find_candidate(json);
 }
 
 /* With the comma behind it, or else the one before it. */
@@ -241,16 +281,21 @@ int idempotency_body_key(struct call *call, struct bytes json, struct buffer *te
 	if (call->idem_state != IDEM_ABSENT || call->canon != CANONICAL_JSON ||
 	    !json_scan_is_object(json))
 		return 0;
-	candidate = find_candidate(json);
-	if (candidate.member == MEMBER_COUNT)
+	candidate = find_key(call->rule, json);
+	if (!candidate.from)
 		return 0;
 	buffer_clear(text);
 	err = buffer_reserve(text, candidate.value.size);
 	if (err)
 		return err;
-	text->size = json_scan_text(candidate.value, text->data, text->capacity, NULL);
+	if (json_scan_is_string(candidate.value))
+		text->size = json_scan_text(candidate.value, text->data, text->capacity, NULL);
+	else
+		err = buffer_append(text, candidate.value);
+	if (err)
+		return err;
 	set_key(call, IDEM_PRESENT, buffer_bytes(text));
-	call->idem_from = members[candidate.member].from;
+	call->idem_from = candidate.from;
 	*ret_member = with_comma(json, &candidate);
 	return 0;
 }

@@ -13,7 +13,7 @@
 /*
  * Fills idem_state, idem and idem_from from the head. 0 or -ENOMEM.
  *
- * Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07 section 2.1):
+ * Headers that the policy's rule about the call names come first. Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07 section 2.1):
  * one pair of quotes off, \" and \\ undone, parameters ignored; a list, or
  * field lines that are repeated, is IDEM_INVALID, with the texts joined by
  * ", ". The other headers that carry a key are bare strings, tried after it
@@ -23,8 +23,9 @@
 int idempotency_key(struct call *call, struct buffer *text);
 
 /*
- * Where the head is known to carry none: a top-level string member of a JSON
- * object that is known to carry keys. json is canonical. Fills idem_state,
+ * Where the head is known to carry none: a top-level member of a JSON object
+ * that the policy's rule names, a string or a number; else a string member that
+ * is known to carry keys. json is canonical. Fills idem_state,
  * idem and idem_from ("body.requestId"); *ret_member becomes the slice of json
  * (the member with one comma) that is not part of the comparison, or empty.
  * A name that comes twice, an empty text and one over 1,024 bytes are no key.

@@ -149,6 +149,31 @@ static int finding_testcase(const struct junit_report *report, const struct juni
 	return err;
 }
 
+/* A refused connection is a high finding, which no --fail-on lets pass. */
+static int refusal_testcase(const struct refusal *refusal, struct buffer *out)
+{
+	const char *name = finding_name(FINDING_OFF_LOOPBACK);
+	struct buffer text = {0};
+	int err = refusal_name(refusal, &text);
+
+	if (!err)
+		err = open_testcase(name, buffer_bytes(&text), out);
+	buffer_clear(&text);
+	if (!err)
+		err = refusal_text(refusal, &text);
+	if (!err)
+		err = append_result(RESULT_FAILED, name, buffer_bytes(&text),
+				    bytes_of_string(finding_next_step(FINDING_OFF_LOOPBACK)), out);
+	buffer_done(&text);
+	return err;
+}
+
+static const struct refusal *next_refusal(const struct junit_report *report,
+					  const struct refusal *previous)
+{
+	return report->refusals ? refusals_next(report->refusals, previous) : NULL;
+}
+
 static int incomplete_testcase(const struct junit_report *report, const char *reason,
 			       struct buffer *out)
 {
@@ -176,10 +201,13 @@ static int blind_testcase(const char *kind, uint64_t streams, struct buffer *out
 
 static size_t count_results(const struct junit_report *report, size_t counts[RESULT_COUNT])
 {
+	const struct refusal *refusal = NULL;
 	size_t all = 0;
 
 	for (size_t i = 0; i < report->finding_count; i++)
 		counts[result_of(report, report->findings[i].judgement)]++;
+	while ((refusal = next_refusal(report, refusal)))
+		counts[RESULT_FAILED]++;
 	counts[result_of_incomplete(report)] += report->incomplete_count;
 	for (int kind = 0; kind < BLIND_COUNT; kind++)
 		if (report->blind_streams[kind])
@@ -206,10 +234,13 @@ static int append_counts(const struct junit_report *report, size_t all,
 
 static int append_testcases(const struct junit_report *report, struct buffer *out)
 {
+	const struct refusal *refusal = NULL;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < report->finding_count; i++)
 		err = finding_testcase(report, &report->findings[i], out);
+	while (!err && (refusal = next_refusal(report, refusal)))
+		err = refusal_testcase(refusal, out);
 	for (size_t i = 0; !err && i < report->incomplete_count; i++)
 		err = incomplete_testcase(report, report->incomplete[i], out);
 	for (int kind = 0; !err && kind < BLIND_COUNT; kind++)

@@ -19,6 +19,7 @@
 #define LIMIT_REMEMBERED_TOOLS 4096		/* MCP tools whose annotations are kept; then the oldest go */
 #define LIMIT_TOOL_PATH_BYTES 1024		/* of an MCP endpoint; tools behind a longer path are not remembered */
 #define LIMIT_CGROUPS 65536
+#define LIMIT_REFUSALS 1000			/* (name, destination) pairs that --confine tells people of; then counts */
 
 #define SEQUENCER_WATERMARK_NS (5 * 1000 * 1000ULL)
 #define SEQUENCER_HOLD_NS (1000 * 1000 * 1000ULL) /* longest wait for bytes that an event rests on */

@@ -396,6 +396,21 @@ static void finding_identity(struct line *line, const struct judgement *judgemen
 	line_unsigned(line, "attempts", judgement->attempts);
 }
 
+/* "equal except nonce" */
+static void line_masked(struct line *line, const struct judgement *judgement)
+{
+	int err = 0;
+
+	if (!judgement->equal_except) {
+		line_text(line, "masked", NULL);
+		return;
+	}
+	err = buffer_append(&line->scratch, BYTES("equal except "));
+	if (!err)
+		err = buffer_append(&line->scratch, bytes_of_string(judgement->equal_except));
+	line_scratch(line, "masked", err);
+}
+
 int event_finding(const struct line_context *context, const struct judgement *judgement,
 		  uint64_t now_ns, struct buffer *out)
 {
@@ -404,7 +419,7 @@ int event_finding(const struct line_context *context, const struct judgement *ju
 	line_open_event(&line, context, "finding", now_ns, out);
 	finding_identity(&line, judgement);
 	line_bool(&line, "cross_process", judgement->verdict.cross_process);
-	line_text(&line, "masked", NULL);
+	line_masked(&line, judgement);
 	line_rule(&line, judgement);
 	line_scratch(&line, "text", finding_evidence(judgement, &line.scratch));
 	line_text(&line, "next", finding_next_step(judgement->verdict.finding));

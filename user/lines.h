@@ -21,6 +21,7 @@ struct line_context {
 	bool has_mark;
 	struct bytes cgroup_path;	     /* of the call's process; empty = unknown: null */
 	struct fingerprinter *fingerprinter; /* for secrets */
+	const struct digest *policy_sha;     /* NULL = no policy */
 };
 
 /* ledger: a request that is complete, or that never will be. */

@@ -38,7 +38,10 @@ int event_start(const struct line_context *context, const struct judge_options *
 	line_text(&line, "kernel", run->kernel);
 	line_hex(&line, "boot_id", run->boot_id, sizeof(run->boot_id));
 	line_text(&line, "scope", run->scope);
-	line_text(&line, "policy", NULL);
+	if (context->policy_sha)
+		line_hex(&line, "policy", context->policy_sha->byte, DIGEST_BYTES);
+	else
+		line_text(&line, "policy", NULL);
 	json_key(&line.json, "options");
 	json_raw(&line.json, bytes_of_string(options_text));
 	line_text(&line, "canary", has_canary ? run->canary : NULL);

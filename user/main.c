@@ -11,6 +11,8 @@ static const struct {
 } commands[] = {
 	{"run", cmd_run, "run a command and fail if it sent the same mutating call twice"},
 	{"watch", cmd_watch, "show calls and repeats as they happen"},
+	{"check", cmd_check, "judge ledgers, events files and recordings again, and gate"},
+	{"check-policy", cmd_check_policy, "is a policy file valid, and which rule is about a request"},
 	{"replay", cmd_replay, "judge a recording again, without root"},
 	{"doctor", cmd_doctor, "what this kernel and this account allow, and what cannot be seen"},
 	{"mark", cmd_mark, "inside a run: start a new attempt window"},
@@ -24,7 +26,7 @@ static void print_commands(FILE *to)
 	fprintf(to, "nightclerk watches HTTP calls over loopback and reports the second knock.\n\n"
 		    "usage: nightclerk COMMAND [OPTIONS]\n\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+		fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].help);
 	fprintf(to, "\nnightclerk COMMAND --help shows its options.\n"
 		    "try: nightclerk run -- pytest -q\n");
 }

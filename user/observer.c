@@ -5,6 +5,7 @@
  */
 #include "observer.h"
 #include "canary.h"
+#include "cgroup.h"
 #include "control.h"
 #include "gate.h"
 
@@ -15,11 +16,14 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
 #include <uthash.h>
 
 #define TICK_NS (100 * 1000 * 1000ULL)
 #define COUNTERS_NS (1000 * 1000 * 1000ULL)
-#define CANARY_NS (3000 * 1000 * 1000ULL)	/* longest wait for it */
+#define CANARY_NS (8000 * 1000 * 1000ULL)	/* longest wait for it */
+#define CANARY_TRIES 3			/* a stalled machine may make one miss */
 #define CANARY_AFTER_NS (200 * 1000 * 1000ULL) /* its children have ended: what they sent is due by then */
 #define WAITING_REQUESTS_MAX 64
 
@@ -115,6 +119,8 @@ static int fill_facts(struct observer *observer)
 	facts->argument_count = options->argument_count;
 	if (uname(&kernel) == 0)
 		snprintf(facts->kernel, sizeof(facts->kernel), "%.64s", kernel.release);
+	if (options->pipeline.policy)
+		facts->policy = policy_text(options->pipeline.policy);
 	facts->start_ns = clock_ns(CLOCK_MONOTONIC);
 	facts->wall_offset_ns = observer->wall_offset_ns = wall_offset();
 	return judge_options_to_json(&options->pipeline.judge, facts->options, sizeof(facts->options));
@@ -191,6 +197,8 @@ static void name_cgroup(struct observer *observer, const struct wire_event *even
 		if (seen) {
 			seen->id = event->cgroup_id;
 			HASH_ADD(hh, observer->cgroups, id, sizeof(seen->id), seen);
+			if (!seen->hh.tbl)
+				free(seen);
 		}
 	}
 	fclose(file);
@@ -522,7 +530,7 @@ static int await_canary(struct observer *observer, char *reason)
 	return -ENODATA;
 }
 
-static int prove_canary(struct observer *observer, char *reason)
+static int try_canary(struct observer *observer, char *reason)
 {
 	uint32_t client, server;
 	int err = canary_start(&observer->canary, &client, &server, reason);
@@ -539,6 +547,15 @@ static int prove_canary(struct observer *observer, char *reason)
 	capture_set_canary(observer->capture, 0, 0);
 	canary_free(observer->canary);
 	observer->canary = NULL;
+	return err;
+}
+
+static int prove_canary(struct observer *observer, char *reason)
+{
+	int err = -ENODATA;
+
+	for (int i = 0; i < CANARY_TRIES && err == -ENODATA; i++)
+		err = try_canary(observer, reason);
 	return err;
 }
 
@@ -564,6 +581,16 @@ static int open_stages(struct observer *observer, char *reason)
 	return 0;
 }
 
+/* What a run with --confine left behind that was killed. */
+static void sweep(void)
+{
+	size_t count = geteuid() == 0 ? cgroup_sweep() : 0;
+
+	if (count)
+		fprintf(stderr, "nightclerk: removed %zu cgroup%s that an earlier run left behind\n", count,
+			count == 1 ? "" : "s");
+}
+
 int observer_open(const struct observer_options *options, struct observer **ret_observer, char *reason)
 {
 	struct observer *observer = calloc(1, sizeof(*observer));
@@ -573,6 +600,7 @@ int observer_open(const struct observer_options *options, struct observer **ret_
 		snprintf(reason, OUTPUT_REASON_MAX, "out of memory");
 		return -ENOMEM;
 	}
+	sweep();
 	observer->options = *options;
 	observer->options.pipeline.junit = options->junit != NULL;
 	observer->control_fd = -1;

@@ -10,11 +10,17 @@
 #include "pipeline.h"
 #include "call_line.h"
 #include "classify.h"
+#include "decode.h"
 #include "gate.h"
 #include "junit.h"
+#include "refusals.h"
 
 #include <errno.h>
+
+#define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
 #include <uthash.h>
+
+#define PLAIN_KEPT_BYTES (4 * 1024 * 1024)
 
 struct cgroup {
 	uint64_t id;
@@ -33,12 +39,18 @@ struct pipeline {
 	struct connections *connections;
 	struct attempts *attempts;
 	struct alerts *alerts;
+	struct refusals refusals;
 	struct gate gate;
+	struct buffer plain;	    /* a body without its content codings */
 	struct canonical canonical; /* used again for every body */
 	struct buffer comparable;
+	struct buffer unmasked; /* what a policy leaves of a body */
+	struct buffer masked;	/* what it takes out */
 	struct cgroup *cgroups;
 	uint64_t muted[2];
 	bool memory_lost;
+	struct closing closing; /* after INPUT_CLOSING */
+	struct summary summary;
 	char summary_line[4096];
 };
 
@@ -50,10 +62,50 @@ static void lost(struct pipeline *pipeline, int err)
 
 /* ---- what a call is the same as ---- */
 
+/* No form could be made for want of memory: no hash is better than one that differs from its twin's. */
+static struct bytes no_canonical(struct pipeline *pipeline, struct call *call)
+{
+	pipeline->memory_lost = true;
+	call->canon = CANONICAL_RAW;
+	call->canon_why = canonical_out_of_memory;
+	call->has_sha = false;
+	if (!call->why)
+		call->why = "the body could not be compared: out of memory";
+	return (struct bytes){0};
+}
+
+/*
+ * The body becomes the plain entity. Where that cannot be, nobody reads it any
+ * more, and canon_why says why. 1: a coding was undone; 0: there is none.
+ */
+static int undo_codings(struct pipeline *pipeline, struct call *call)
+{
+	struct decoder *decoder = NULL;
+	enum decode_result result;
+
+	if (!call->head || !call->body.size)
+		return 0;
+	if (decode_new(call->head, LIMIT_BODY_BYTES, &decoder))
+		return -ENOMEM;
+	if (!decoder)
+		return 0;
+	if (pipeline->plain.capacity > PLAIN_KEPT_BYTES)
+		buffer_done(&pipeline->plain);
+	buffer_clear(&pipeline->plain);
+	result = decode_all(decoder, call->body, &pipeline->plain);
+	call->canon_why = decode_reason(decoder);
+	decode_free(decoder);
+	call->body = buffer_bytes(&pipeline->plain);
+	call->body_held = result == DECODE_WHOLE;
+	return result == DECODE_OUT_OF_MEMORY ? -ENOMEM : 1;
+}
+
 /* The canonical body and its hash; what cannot be canonical is compared as raw bytes. */
 static struct bytes make_canonical(struct pipeline *pipeline, struct call *call)
 {
 	struct canonical *canonical = &pipeline->canonical;
+	struct bytes text;
+	int decoded;
 
 	call->canon = CANONICAL_RAW;
 	call->canon_why = call->body_why;
@@ -61,17 +113,20 @@ static struct bytes make_canonical(struct pipeline *pipeline, struct call *call)
 	call->has_sha = call->has_raw_sha;
 	if (!call->body_held || !call->has_raw_sha)
 		return (struct bytes){0};
-	if (canonical_make(call->content_type, call->body, canonical)) {
-		pipeline->memory_lost = true;
-		call->canon_why = "out of memory";
-		return call->body;
-	}
+	decoded = undo_codings(pipeline, call);
+	if (decoded < 0)
+		return no_canonical(pipeline, call);
+	if (!call->body_held)
+		return (struct bytes){0};
+	if (canonical_make(call->content_type, call->body, canonical))
+		return no_canonical(pipeline, call);
 	call->canon = canonical->kind;
 	call->canon_why = canonical->why;
-	if (canonical->kind == CANONICAL_RAW || canonical->kind == CANONICAL_NONE)
-		return call->body;
-	lost(pipeline, digest_of(buffer_bytes(&canonical->text), &call->sha));
-	return buffer_bytes(&canonical->text);
+	text = canonical->kind == CANONICAL_RAW || canonical->kind == CANONICAL_NONE
+		       ? call->body : buffer_bytes(&canonical->text);
+	if ((decoded || text.data != call->body.data) && digest_of(text, &call->sha))
+		return no_canonical(pipeline, call);
+	return text;
 }
 
 /* What the fingerprinter lends until its next call, the call keeps until its end. */
@@ -94,6 +149,24 @@ static void keep(struct pipeline *pipeline, struct call *call)
 	call->retry_hint = (struct bytes){call->kept.data + key, hint};
 }
 
+/* Less what the policy masks; two bodies that differ in that alone match, and the finding says so. */
+static struct bytes apply_masks(struct pipeline *pipeline, struct call *call, struct bytes text)
+{
+	const struct policy_rule *rule = call->rule;
+	struct digest digest;
+	int changed, err;
+
+	if (!rule || rule->mask_count == 0 || call->canon != CANONICAL_JSON)
+		return text;
+	buffer_clear(&pipeline->masked);
+	changed = mask_text(rule->masks, rule->mask_count, text, &pipeline->unmasked, &pipeline->masked);
+	err = changed < 0 ? changed : digest_of(buffer_bytes(&pipeline->masked), &digest);
+	lost(pipeline, err);
+	if (!err)
+		memcpy(&call->masked, digest.byte, sizeof(call->masked));
+	return changed == 1 ? buffer_bytes(&pipeline->unmasked) : text;
+}
+
 /* Class first: which members of a body are volatile depends on the protocol that was recognised. */
 static void identify(struct pipeline *pipeline, struct call *call)
 {
@@ -105,6 +178,7 @@ static void identify(struct pipeline *pipeline, struct call *call)
 	if (changed == 1)
 		text = buffer_bytes(&pipeline->comparable);
 	lost(pipeline, changed < 0 ? changed : 0);
+	text = apply_masks(pipeline, call, text);
 	lost(pipeline, fingerprint_call(pipeline->fingerprinter, call, text));
 	keep(pipeline, call);
 }
@@ -136,7 +210,7 @@ static void report(struct pipeline *pipeline, const struct judgement *judgement,
 /* What an MCP server says of its tools counts for every call after it. */
 static void learn(struct pipeline *pipeline, struct call *call)
 {
-	if (!call->wants_answer || !call->response_complete)
+	if (!call->wants_answer || !call->response_complete || call->response_holes)
 		return;
 	call->wants_answer = false;
 	lost(pipeline, classify_answer(pipeline->classifier, call, call->answer));
@@ -159,6 +233,11 @@ static void report_changes(struct pipeline *pipeline, struct call *call, uint64_
 	}
 }
 
+static bool says_nothing(const struct policy_rule *rule)
+{
+	return rule && rule->limits->capped && rule->limits->at_most == SEVERITY_NULL;
+}
+
 /* What one call alone says: cut short, or given up by its client. */
 static void report_alone(struct pipeline *pipeline, const struct call *call, uint64_t now_ns)
 {
@@ -170,7 +249,7 @@ static void report_alone(struct pipeline *pipeline, const struct call *call, uin
 	else if (call->request_complete && call->client_closed_ns && !(call->status && call->status_in_time) &&
 		 call->closed_first == CLOSER_CLIENT)
 		finding = FINDING_ABANDONED_CALL;
-	if (finding == FINDING_NONE)
+	if (finding == FINDING_NONE || says_nothing(call->rule))
 		return;
 	gate_add(&pipeline->gate, &(struct verdict){.finding = finding, .severity = SEVERITY_INFO});
 	lost(pipeline, event_call_finding(&pipeline->line, call, finding, now_ns, &pipeline->output->events));
@@ -226,6 +305,17 @@ static void on_blind(struct pipeline *pipeline, const struct connection_result *
 		pipeline->muted[SIDE_SERVER] = result->flow[SIDE_SERVER];
 }
 
+static void on_off_loopback(struct pipeline *pipeline, const struct connection_result *result)
+{
+	enum severity severity = result->refused ? SEVERITY_HIGH : SEVERITY_INFO;
+
+	gate_add(&pipeline->gate, &(struct verdict){.finding = FINDING_OFF_LOOPBACK, .severity = severity});
+	lost(pipeline, event_off_loopback(&pipeline->line, &result->name, result->refused, result->now_ns,
+					  &pipeline->output->events));
+	if (result->refused && !pipeline->options.no_alerts)
+		lost(pipeline, refusals_note(&pipeline->refusals, &result->name, result->datagram));
+}
+
 static void on_result(struct pipeline *pipeline, struct connection_result *result)
 {
 	struct line_context *line = &pipeline->line;
@@ -263,8 +353,7 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 					    result->now_ns, events));
 		break;
 	case CONNECTION_OFF_LOOPBACK:
-		gate_add(&pipeline->gate, &(struct verdict){.finding = FINDING_OFF_LOOPBACK, .severity = SEVERITY_INFO});
-		lost(pipeline, event_off_loopback(line, &result->name, false, result->now_ns, events));
+		on_off_loopback(pipeline, result);
 		break;
 	case CONNECTION_NOTHING:
 		break;
@@ -286,6 +375,11 @@ static void on_cgroup(struct pipeline *pipeline, uint64_t id, struct bytes path)
 	}
 	cgroup->id = id;
 	HASH_ADD(hh, pipeline->cgroups, id, sizeof(cgroup->id), cgroup);
+	if (cgroup->hh.tbl)
+		return;
+	buffer_done(&cgroup->path);
+	free(cgroup);
+	pipeline->memory_lost = true;
 }
 
 static void on_mark(struct pipeline *pipeline, struct bytes label, uint64_t now_ns)
@@ -306,6 +400,7 @@ static int write_junit(struct pipeline *pipeline, const struct summary *summary)
 		.incomplete = summary->incomplete,
 		.incomplete_count = summary->incomplete_count,
 		.blind_streams = summary->blind_streams,
+		.refusals = &pipeline->refusals,
 		.wall_ms = summary->closing->wall_ms,
 	};
 	struct junit_finding *findings = calloc(ALERT_GROUPS_MAX, sizeof(*findings));
@@ -328,20 +423,30 @@ static int write_junit(struct pipeline *pipeline, const struct summary *summary)
 	return err;
 }
 
+static void close_gate(struct pipeline *pipeline, uint64_t now_ns)
+{
+	gate_close(&pipeline->gate, &pipeline->options.judge, &pipeline->closing, connections_totals(pipeline->connections),
+		   attempts_evicted(pipeline->attempts), pipeline->memory_lost, &pipeline->summary);
+	pipeline->summary.now_ns = now_ns;
+}
+
+/* What is lost while the end is being written counts too: the gate is closed again then. */
 static void on_closing(struct pipeline *pipeline, const struct closing *closing, uint64_t now_ns)
 {
-	struct summary summary;
+	struct summary *summary = &pipeline->summary;
 
-	gate_close(&pipeline->gate, &pipeline->options.judge, closing, connections_totals(pipeline->connections),
-		   attempts_evicted(pipeline->attempts), pipeline->memory_lost, &summary);
-	summary.now_ns = now_ns;
-	lost(pipeline, event_summary(&pipeline->line, &summary, &pipeline->output->events));
+	pipeline->closing = *closing;
+	close_gate(pipeline, now_ns);
 	if (!pipeline->options.no_alerts && !pipeline->options.live_alerts)
 		lost(pipeline, alerts_all(pipeline->alerts, SEVERITY_LOW, pipeline->line.wall_offset_ns,
 					  &pipeline->options.style, &pipeline->output->alerts));
+	lost(pipeline, refusals_lines(&pipeline->refusals, &pipeline->options.style, &pipeline->output->alerts));
 	if (pipeline->options.junit)
-		lost(pipeline, write_junit(pipeline, &summary));
-	gate_sentence(&pipeline->gate, &summary, pipeline->summary_line, sizeof(pipeline->summary_line));
+		lost(pipeline, write_junit(pipeline, summary));
+	close_gate(pipeline, now_ns);
+	lost(pipeline, event_summary(&pipeline->line, summary, &pipeline->output->events));
+	close_gate(pipeline, now_ns);
+	gate_sentence(&pipeline->gate, summary, pipeline->summary_line, sizeof(pipeline->summary_line));
 }
 
 int pipeline_feed(struct pipeline *pipeline, const struct input *input)
@@ -380,7 +485,8 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 			      struct pipeline_output *output)
 {
 	struct attempts_options attempts = {
-		.finding = {.strict = options->judge.strict},
+		.finding = {.strict = options->judge.strict,
+			    .limits = options->policy ? policy_limits(options->policy) : NULL},
 		.across_processes = options->judge.across_processes,
 		.max_remembered = LIMIT_REMEMBERED_ATTEMPTS,
 	};
@@ -401,8 +507,14 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 		pipeline_free(pipeline);
 		return NULL;
 	}
-	pipeline->line = (struct line_context){
-		.run = run, .wall_offset_ns = run->wall_offset_ns, .fingerprinter = pipeline->fingerprinter};
+	if (options->policy) {
+		classifier_set_policy(pipeline->classifier, options->policy);
+		fingerprinter_set_secrets(pipeline->fingerprinter, policy_secrets(options->policy));
+	}
+	pipeline->line = (struct line_context){.run = run,
+					       .wall_offset_ns = run->wall_offset_ns,
+					       .fingerprinter = pipeline->fingerprinter,
+					       .policy_sha = options->policy ? policy_sha(options->policy) : NULL};
 	lost(pipeline, event_start(&pipeline->line, &options->judge, &output->events));
 	return pipeline;
 }
@@ -416,10 +528,14 @@ void pipeline_free(struct pipeline *pipeline)
 	connections_free(pipeline->connections);
 	attempts_free(pipeline->attempts);
 	alerts_free(pipeline->alerts);
+	refusals_done(&pipeline->refusals);
 	classifier_free(pipeline->classifier);
 	fingerprinter_free(pipeline->fingerprinter);
 	canonical_done(&pipeline->canonical);
+	buffer_done(&pipeline->plain);
 	buffer_done(&pipeline->comparable);
+	buffer_done(&pipeline->unmasked);
+	buffer_done(&pipeline->masked);
 	buffer_done(&pipeline->mark);
 	HASH_ITER(hh, pipeline->cgroups, cgroup, next) {
 		HASH_DEL(pipeline->cgroups, cgroup);
@@ -454,6 +570,16 @@ size_t pipeline_open_calls(const struct pipeline *pipeline)
 int pipeline_exit_status(const struct pipeline *pipeline)
 {
 	return pipeline->gate.exit_status;
+}
+
+const struct summary *pipeline_summary(const struct pipeline *pipeline)
+{
+	return &pipeline->summary;
+}
+
+const struct alerts *pipeline_alerts(const struct pipeline *pipeline)
+{
+	return pipeline->alerts;
 }
 
 const char *pipeline_summary_line(const struct pipeline *pipeline)

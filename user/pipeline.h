@@ -8,6 +8,7 @@
 
 #include "alert.h"
 #include "connections.h"
+#include "policy.h"
 
 struct pipeline_output {
 	struct buffer ledger; /* whole lines; the caller writes them and clears it */
@@ -19,6 +20,7 @@ struct pipeline_output {
 
 struct pipeline_options {
 	struct judge_options judge;
+	const struct policy *policy; /* borrowed; NULL = none. What it sets for the run is in judge already */
 	bool live_alerts; /* `watch`: blocks as they arise, else only after INPUT_CLOSING */
 	bool live_calls;
 	bool no_alerts;
@@ -47,6 +49,9 @@ size_t pipeline_open_calls(const struct pipeline *pipeline);
 
 /* After INPUT_CLOSING: 10, 11, or the command's own status (0 where none was run). */
 int pipeline_exit_status(const struct pipeline *pipeline);
+/* The same in numbers, and the findings in groups. Valid until pipeline_free. */
+const struct summary *pipeline_summary(const struct pipeline *pipeline);
+const struct alerts *pipeline_alerts(const struct pipeline *pipeline);
 /* One line for people. Valid until pipeline_free. */
 const char *pipeline_summary_line(const struct pipeline *pipeline);
 

@@ -182,6 +182,7 @@ int recording_writer_free(struct recording_writer *writer)
 struct recording_reader {
 	FILE *file;
 	struct run_facts facts;
+	struct buffer policy;	 /* what facts.policy points to */
 	struct buffer payload;	 /* of the present block */
 	struct bytes rest;	 /* inputs of it that were not handed out yet */
 	struct wire_event event; /* of the last input */
@@ -315,7 +316,7 @@ static int read_header(struct recording_reader *reader)
 	default:
 		return -EBADMSG;
 	}
-	err = recording_take_facts(reader->rest, &reader->facts, &wrong);
+	err = recording_take_facts(reader->rest, &reader->facts, &reader->policy, &wrong);
 	reader->rest = (struct bytes){0};
 	if (err == -EBADMSG) {
 		snprintf(text, sizeof(text), "its header has no good %s", wrong);
@@ -405,5 +406,6 @@ void recording_reader_free(struct recording_reader *reader)
 		return;
 	fclose(reader->file);
 	buffer_done(&reader->payload);
+	buffer_done(&reader->policy);
 	free(reader);
 }

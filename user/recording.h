@@ -36,6 +36,7 @@ struct run_facts {
 	int64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
 	uint64_t start_ns;	/* CLOCK_MONOTONIC at the start */
 	char options[1024];	/* JSON object: the judging options of the run (options.h) */
+	struct bytes policy;	/* text of the policy file; empty = none. Borrowed: from the reader, when it comes from one */
 };
 
 /* ---- writing ---- */

@@ -74,6 +74,9 @@ int recording_put_facts(struct buffer *out, const struct run_facts *facts)
 	       add_hex(object, "salt", facts->salt, sizeof(facts->salt));
 	for (size_t i = 0; good && i < TEXT_FIELDS; i++)
 		good = add_text(object, &text_fields[i], facts);
+	if (good && facts->policy.size)
+		good = add(object, "policy",
+			   json_object_new_string_len((const char *)facts->policy.data, (int)facts->policy.size));
 	if (good)
 		text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
 								      JSON_C_TO_STRING_NOSLASHESCAPE);
@@ -196,7 +199,24 @@ static int parse(struct bytes text, struct json_object **ret_object)
 	return 0;
 }
 
-int recording_take_facts(struct bytes text, struct run_facts *ret_facts, const char **ret_wrong)
+/* There is none where the run had no policy. 0, -EBADMSG or -ENOMEM. */
+static int take_policy(struct json_object *object, struct run_facts *facts, struct buffer *policy)
+{
+	struct json_object *value;
+	int err;
+
+	if (!json_object_object_get_ex(object, "policy", &value))
+		return 0;
+	if (!json_object_is_type(value, json_type_string))
+		return -EBADMSG;
+	err = buffer_append(policy, (struct bytes){(const uint8_t *)json_object_get_string(value),
+						   (size_t)json_object_get_string_len(value)});
+	facts->policy = buffer_bytes(policy);
+	return err;
+}
+
+int recording_take_facts(struct bytes text, struct run_facts *ret_facts, struct buffer *policy,
+			 const char **ret_wrong)
 {
 	struct run_facts facts = {0};
 	struct json_object *object;
@@ -218,8 +238,10 @@ int recording_take_facts(struct bytes text, struct run_facts *ret_facts, const c
 	*ret_wrong = take_all(object, &facts);
 	if (*ret_wrong)
 		goto out;
-	*ret_facts = facts;
-	err = 0;
+	*ret_wrong = "policy";
+	err = take_policy(object, &facts, policy);
+	if (!err)
+		*ret_facts = facts;
 out:
 	json_object_put(object);
 	return err;

@@ -32,9 +32,13 @@ const char *recording_take_input(struct bytes *block, struct wire_event *event,
 int recording_put_facts(struct buffer *out, const struct run_facts *facts);
 
 /*
+ * policy holds the text that ret_facts->policy points to; empty without one, as
+ * in every recording that was made without a policy.
+ *
  * 0, -ENOMEM, -EBADMSG, or -EPROTONOSUPPORT when the wire events in it are laid
  * out as another version has them. *ret_wrong: the name of the field at fault.
  */
-int recording_take_facts(struct bytes text, struct run_facts *ret_facts, const char **ret_wrong);
+int recording_take_facts(struct bytes text, struct run_facts *ret_facts, struct buffer *policy,
+			 const char **ret_wrong);
 
 #endif

@@ -25,6 +25,7 @@ struct said {
 	uint8_t rule;
 	bool cross_process : 1;
 	bool weaker : 1;
+	bool masked : 1;
 };
 
 struct attempt {

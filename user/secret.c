@@ -6,6 +6,7 @@
  */
 #include "secret.h"
 
+#include "glob.h"
 #include "limits.h"
 
 static const struct bytes secret_names[] = {
@@ -71,23 +72,42 @@ static bool decoded_starts_with(struct bytes text, struct bytes prefix, struct b
 	return true;
 }
 
-static bool name_is_secret(struct bytes name)
+static bool name_is_in(struct bytes name, const struct bytes *names, size_t count)
 {
 	struct bytes rest;
 
-	for (size_t i = 0; i < sizeof(secret_names) / sizeof(secret_names[0]); i++)
-		if (decoded_starts_with(name, secret_names[i], &rest) && rest.size == 0)
+	for (size_t i = 0; i < count; i++)
+		if (decoded_starts_with(name, names[i], &rest) && rest.size == 0)
 			return true;
 	return false;
+}
+
+static bool name_is_secret(const struct secret_rules *rules, struct bytes name)
+{
+	return name_is_in(name, secret_names, sizeof(secret_names) / sizeof(secret_names[0])) ||
+	       (rules && name_is_in(name, rules->query_names, rules->query_name_count));
+}
+
+static bool is_secret_text(struct bytes text)
+{
+	if (text.size != 17 || text.data[0] != '~')
+		return false;
+	for (size_t i = 1; i < text.size; i++)
+		if (hex_value(text.data[i]) < 0)
+			return false;
+	return true;
 }
 
 static int append_secret(struct fingerprinter *fingerprinter, struct bytes secret,
 			 struct buffer *out)
 {
+	const struct secret_rules *rules = fingerprinter_secrets(fingerprinter);
 	char text[18];
 
 	if (secret.size == 0) /* nothing to hide */
 		return 0;
+	if (rules && rules->masked_before && is_secret_text(secret))
+		return buffer_append(out, secret);
 	secret_text(fingerprinter, secret, text);
 	return buffer_append(out, bytes_of_string(text));
 }
@@ -96,7 +116,7 @@ static int append_secret(struct fingerprinter *fingerprinter, struct bytes secre
  * Where the value of a secret starts in one "&" part, some servers splitting at ";" too; part.size
  * when there is none.
  */
-static size_t secret_value_at(struct bytes part)
+static size_t secret_value_at(const struct secret_rules *rules, struct bytes part)
 {
 	size_t at = 0;
 
@@ -106,7 +126,7 @@ static size_t secret_value_at(struct bytes part)
 
 		piece.size = bytes_find(piece, ';');
 		equals = bytes_find(piece, '=');
-		if (equals < piece.size && name_is_secret((struct bytes){piece.data, equals}))
+		if (equals < piece.size && name_is_secret(rules, (struct bytes){piece.data, equals}))
 			return at + equals + 1;
 		at += piece.size + 1;
 	}
@@ -128,12 +148,13 @@ static int cut_to_limit(struct buffer *out, size_t start)
 
 int secret_mask_query(struct fingerprinter *fingerprinter, struct bytes query, struct buffer *out)
 {
+	const struct secret_rules *rules = fingerprinter_secrets(fingerprinter);
 	size_t start = out->size;
 	int err = 0;
 
 	while (!err && query.size) {
 		struct bytes part = bytes_take(&query, bytes_find(query, '&'));
-		struct bytes plain = bytes_take(&part, secret_value_at(part));
+		struct bytes plain = bytes_take(&part, secret_value_at(rules, part));
 
 		err = buffer_append(out, plain);
 		if (!err)
@@ -157,19 +178,71 @@ static bool three_segments_follow(struct bytes path)
 	return found == 3;
 }
 
+/* The next segment of a path or of a glob for one; the slash behind it goes as well. */
+static struct bytes take_segment(struct bytes *path)
+{
+	struct bytes segment = bytes_take(path, bytes_find(*path, '/'));
+
+	bytes_take(path, 1);
+	return segment;
+}
+
+/* Bit j: segment j of from is secret, since from begins as the glob says. Neither has a slash in front. */
+static uint64_t secrets_by_glob(struct bytes glob, struct bytes from)
+{
+	uint64_t secrets = 0;
+
+	for (unsigned int j = 0; glob.size && j < SECRET_GLOB_SEGMENTS_MAX; j++) {
+		struct bytes wanted = take_segment(&glob);
+
+		if (from.size == 0 || !glob_text_matches(wanted, take_segment(&from)))
+			return 0;
+		if (bytes_find(wanted, '*') < wanted.size)
+			secrets |= UINT64_C(1) << j;
+	}
+	return secrets;
+}
+
+/* The same for all rules; from starts at a segment of path. */
+static uint64_t secrets_from(const struct secret_rules *rules, struct bytes path, struct bytes from)
+{
+	bool leading_slash = path.data[0] == '/';
+	uint64_t secrets = 0;
+
+	if (!rules || (leading_slash && from.data == path.data))
+		return 0;
+	for (size_t i = 0; i < rules->path_count; i++) {
+		struct bytes glob = rules->paths[i];
+
+		bytes_take(&glob, 1);
+		if (bytes_starts_with(glob, BYTES("**/")))
+			bytes_take(&glob, 3);
+		else if (from.data != path.data + leading_slash)
+			continue;
+		secrets |= secrets_by_glob(glob, from);
+	}
+	return secrets;
+}
+
 int secret_mask_path(struct fingerprinter *fingerprinter, struct bytes path, struct buffer *out)
 {
+	const struct secret_rules *rules = fingerprinter_secrets(fingerprinter);
+	const struct bytes whole = path;
 	size_t start = out->size;
 	unsigned int secret_segments = 0; /* of those that come, empty ones not counted */
+	uint64_t by_rules = 0;		  /* bit j: the j-th from here is secret */
 	int err = 0;
 
-	while (!err && path.size) {
-		struct bytes segment = bytes_take(&path, bytes_find(path, '/'));
+	for (; !err && path.size; by_rules >>= 1) {
+		struct bytes from = path, segment = bytes_take(&path, bytes_find(path, '/'));
 		struct bytes rest;
 
+		by_rules |= secrets_from(rules, whole, from);
 		if (segment.size && secret_segments) {
 			err = append_secret(fingerprinter, segment, out);
 			secret_segments--;
+		} else if (by_rules & 1) {
+			err = append_secret(fingerprinter, segment, out);
 		} else if (path.size && decoded_starts_with(segment, BYTES("bot"), &rest)) {
 			err = append_secret(fingerprinter, segment, out);
 		} else {

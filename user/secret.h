@@ -10,11 +10,27 @@
 #include "fingerprint.h"
 
 /*
+ * What a policy adds. Names are percent-decoded and in lower case. A path glob
+ * (glob.h) says how a path begins, or with a leading "**" how any part of it
+ * between two slashes does; the segments in it that hold a "*" are secret.
+ */
+#define SECRET_GLOB_SEGMENTS_MAX 32
+
+struct secret_rules {
+	const struct bytes *query_names;
+	size_t query_name_count;
+	const struct bytes *paths;
+	size_t path_count;
+	bool masked_before; /* what looks like secret_text() is one, and stays: targets come from a ledger */
+};
+
+/*
  * Each appends the printable form, as bytes that still need escaping, at most
  * LIMIT_PATH_BYTES of it, then "...". 0 or -ENOMEM.
  *
  * Path: a segment bot* that another one follows; the three segments after
- * "services". At any depth: a proxy may have put something in front.
+ * "services". At any depth: a proxy may have put something in front. And what
+ * fingerprinter_set_secrets() added.
  */
 int secret_mask_path(struct fingerprinter *fingerprinter, struct bytes path, struct buffer *out);
 /*

@@ -7,6 +7,7 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <linux/limits.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -86,6 +87,26 @@ bool session_over(const struct session *session)
 	return session->stop || session->child_over;
 }
 
+/* What outlives the command stays confined: else it had only to wait for the watchman to leave. */
+static void end_confinement(struct session *session)
+{
+	char path[PATH_MAX];
+	int err;
+
+	if (!session->confine)
+		return;
+	snprintf(path, sizeof(path), "%s", confine_path(session->confine));
+	err = confine_close(session->confine);
+	session->confine = NULL;
+	if (err == -EBUSY)
+		fprintf(stderr,
+			"nightclerk: what the command left running stays confined; the cgroup goes with the first "
+			"start of nightclerk after it has ended: %s\n",
+			path);
+	else if (err)
+		fprintf(stderr, "nightclerk: cannot remove %s: %s, continuing\n", path, strerror(-err));
+}
+
 void session_finish(struct session *session)
 {
 	uint64_t deadline_ns = now_ns() + session->line.linger_ns;
@@ -94,11 +115,14 @@ void session_finish(struct session *session)
 		session_turn(session);
 	if (observer_finish(session->observer, session->child_status))
 		fprintf(stderr, "nightclerk: the end of the run could not be read from the kernel\n");
+	end_confinement(session);
 }
 
 void session_done(struct session *session)
 {
+	end_confinement(session);
 	observer_close(session->observer);
+	command_line_done(&session->line);
 	if (session->signal_fd > 0)
 		close(session->signal_fd);
 }
@@ -121,7 +145,7 @@ void session_observer_options(const struct command_line *line, struct observer_o
 {
 	*ret_options = (struct observer_options){
 		.capture = line->capture,
-		.pipeline = {.judge = line->judge},
+		.pipeline = {.judge = line->judge, .policy = line->policy},
 		.ledger = line->ledger,
 		.events = line->events,
 		.recording = line->recording,
@@ -176,6 +200,9 @@ static int open_observer(struct session *session, const struct observer_options 
 	err = capture_add_process(observer_capture(session->observer), (uint32_t)session->child.pid);
 	if (err)
 		snprintf(reason, OUTPUT_REASON_MAX, "cannot follow the command: %s", strerror(-err));
+	if (!err && session->line.confine)
+		err = confine_open(observer_capture(session->observer), session->child.pid,
+				   &session->confine, reason);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 #define NIGHTCLERK_SESSION_H
 
 #include "command_line.h"
+#include "confine.h"
 #include "launch.h"
 #include "observer.h"
 
@@ -15,6 +16,7 @@ struct session {
 	struct command_line line;
 	struct observer *observer;
 	struct launch child;
+	struct confine *confine; /* NULL = none was asked for, or it is over */
 	int signal_fd;
 	bool child_started;
 	bool child_over;

@@ -21,6 +21,7 @@ void shelf_kind_of(const struct attempt_facts *facts, struct shelf_kind *ret_kin
 		kind->replayed = facts->replayed;
 		kind->owner_gone = facts->owner_gone;
 		kind->continuation = facts->continuation;
+		kind->body = facts->body != 0;
 		return;
 	}
 	memcpy(kind, facts, sizeof(*kind));
@@ -33,9 +34,11 @@ void shelf_kind_of(const struct attempt_facts *facts, struct shelf_kind *ret_kin
 	/* Identity is compared entry by entry. */
 	kind->process_start_ns = 0;
 	kind->tgid = 0;
+	kind->cgroup = 0;
 	kind->principal = 0;
 	kind->key = 0;
 	kind->body = facts->body != 0;
+	kind->masked = 0;
 }
 
 bool shelf_kind_equal(const struct shelf_kind *a, const struct shelf_kind *b)
@@ -52,7 +55,8 @@ static bool same_wide_identity(const struct attempt_facts *a, const struct attem
 
 static bool same_identity(const struct attempt_facts *a, const struct attempt_facts *b, enum bond bond)
 {
-	return same_wide_identity(a, b, bond) && a->key == b->key && a->body == b->body && attempts_share_process(a, b);
+	return same_wide_identity(a, b, bond) && a->key == b->key && a->body == b->body && a->cgroup == b->cgroup &&
+	       attempts_share_process(a, b);
 }
 
 /* The first position whose ref is not before ref. */
@@ -183,26 +187,51 @@ struct verdict search_judge(struct search *search, const struct attempt *earlier
 	return verdict;
 }
 
+static bool began_too_long_ago(const struct shelf_entry *entry, const struct attempt_facts *later, uint64_t window_ns)
+{
+	return entry->latest_end <= later->first_ns && later->first_ns - entry->latest_end > window_ns;
+}
+
+/* No entry from here down began within any window that the policy leaves. */
+static bool is_out_of_windows(const struct shelf_entry *entry, const struct search *search)
+{
+	const struct attempt_facts *later = &search->later->facts;
+	uint64_t window_ns = finding_window_ns(later, search->options, false);
+	uint64_t across_ns = finding_window_ns(later, search->options, true);
+
+	return began_too_long_ago(entry, later, window_ns > across_ns ? window_ns : across_ns);
+}
+
 /*
- * Two bearer tokens match for a while only, so a run of them is not all alike:
- * unless every attempt from here down ended, and so began, too long ago.
+ * Two bearer tokens match for a while only, and so do attempts about which the
+ * policy says so: a run of them is not all alike, unless every attempt from
+ * here down ended, and so began, too long ago.
  */
 static bool may_match_further_down(const struct attempt_facts *earlier, const struct attempt_facts *later,
-				   const struct shelf_entry *entry)
+				   const struct shelf_entry *entry, const struct finding_options *options)
 {
+	bool cross_process = !attempts_share_process(earlier, later);
+	uint64_t window_ns = finding_window_ns(later, options, cross_process);
+
+	if (window_ns != UINT64_MAX && !began_too_long_ago(entry, later, window_ns))
+		return true;
 	if (!earlier->bearer || !later->bearer || earlier->principal == later->principal ||
-	    !attempts_share_process(earlier, later))
+	    cross_process)
 		return false;
-	return entry->latest_end > later->first_ns || later->first_ns - entry->latest_end <= FINDING_BEARER_WINDOW_NS;
+	return !began_too_long_ago(entry, later, FINDING_BEARER_WINDOW_NS);
 }
 
 /* The first entry of those that nothing else can come of, now that entry was judged. */
 static uint32_t first_alike(const struct shelf *shelf, const struct shelf_entry *entry, const struct attempt_facts *earlier,
-			    const struct attempt_facts *later)
+			    const struct search *search)
 {
+	const struct attempt_facts *later = &search->later->facts;
 	bool own = earlier->has_principal == later->has_principal && earlier->principal == later->principal;
+	const struct finding_limits *limits = finding_limits_of(later, search->options);
 	bool process_matters = later->class == CLASS_LLM && earlier->owner_gone;
 
+	if (limits)
+		process_matters |= limits->same_process || limits->same_cgroup || limits->window_ns != limits->across_ns;
 	if (!own || process_matters || later->idem_state == IDEM_UNKNOWN)
 		return entry->run;
 	if (shelf->bond == BY_FINGERPRINT && later->idem_state == IDEM_PRESENT && earlier->key == later->key)
@@ -230,6 +259,8 @@ void shelf_search(const struct shelf *shelf, struct search *search)
 
 		if (found_ended && (found_open || entry->latest_end <= later->first_ns))
 			return;
+		if (is_out_of_windows(entry, search))
+			return;
 		if (*found) {
 			i--;
 			continue;
@@ -238,8 +269,8 @@ void shelf_search(const struct shelf *shelf, struct search *search)
 		bound = finding_worst_like(&earlier->facts, later, search->options, shelf->bond == BY_KEY);
 		*found = !verdict_worse(&bound, &verdict);
 		run_is_alike = shelf->kind.open || (!was_open && entry->latest_end <= later->first_ns);
-		if (verdict.finding == FINDING_NONE && may_match_further_down(&earlier->facts, later, entry))
+		if (verdict.finding == FINDING_NONE && may_match_further_down(&earlier->facts, later, entry, search->options))
 			run_is_alike = false;
-		i = run_is_alike ? (int64_t)first_alike(shelf, entry, &earlier->facts, later) - 1 : i - 1;
+		i = run_is_alike ? (int64_t)first_alike(shelf, entry, &earlier->facts, search) - 1 : i - 1;
 	}
 }

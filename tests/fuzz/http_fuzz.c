@@ -27,16 +27,29 @@ static void add(struct buffer *transcript, struct bytes text)
 
 static void add_number(struct buffer *transcript, uint64_t number)
 {
-	check(buffer_append(transcript, (struct bytes){(const uint8_t *)&number, sizeof(number)}) == 0);
+	struct bytes bytes = {(const uint8_t *)&number, sizeof(number)};
+
+	check(buffer_append(transcript, bytes) == 0);
 }
 
 static void add_head(struct buffer *transcript, const struct http_head *head)
 {
 	const uint64_t numbers[] = {
-		head->side,	    head->status,	head->http_major,	 head->http_minor,
-		head->field_count,  head->fields_dropped, head->cut,		 head->framing_ambiguous,
-		head->obs_fold,	    head->keep_alive,	head->expects_continue,
-		head->has_content_length, head->content_length, head->transfer_coded, head->chunked,
+		head->side,
+		head->status,
+		head->http_major,
+		head->http_minor,
+		head->field_count,
+		head->fields_dropped,
+		head->cut,
+		head->framing_ambiguous,
+		head->obs_fold,
+		head->keep_alive,
+		head->expects_continue,
+		head->has_content_length,
+		head->content_length,
+		head->transfer_coded,
+		head->chunked,
 	};
 
 	check(head->http_major == 1);
@@ -93,7 +106,8 @@ static bool feed(struct http_reader *reader, struct bytes slice, struct buffer *
 	return true;
 }
 
-static void read_stream(uint8_t choices, struct bytes stream, size_t slice, struct buffer *transcript)
+static void read_stream(uint8_t choices, struct bytes stream, size_t slice,
+			struct buffer *transcript)
 {
 	static const char *const methods[] = {"GET", "HEAD", "CONNECT", "POST"};
 	struct http_reader *reader = http_reader_new(choices & 1 ? HTTP_RESPONSE : HTTP_REQUEST);

@@ -221,7 +221,7 @@ static void model_update(struct model *model, struct attempts *attempts, int of,
 		assert_false(attempts_next_change(attempts, &judgement));
 		return;
 	}
-	if (one->facts.replayed && !before.replayed && one->said.finding != FINDING_NONE)
+	if (one->facts.replayed && !before.replayed)
 		model_judge_again(model, attempts, of);
 	model_lower_poll(model, attempts, of);
 	for (int bond = 0; bond < 2; bond++)
@@ -554,6 +554,36 @@ static void a_memory_of_very_few(void **state)
 		     100 + remembered_max, 600);
 }
 
+/* Whatever nobody thought of. */
+static void mixes_of_everything(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1000; seed < 1040; seed++) {
+		struct mix mix;
+
+		random_state = seed * 77777 + 5;
+		for (int i = 0; i < 9; i++)
+			next_random();
+		mix = (struct mix){
+			.across = !one_in(4),
+			.strict = one_in(3),
+			.llm = one_in(3),
+			.reads = one_in(3),
+			.idempotent = one_in(3),
+			.polls = one_in(6),
+			.remembered = one_in(2) ? 5000 : 20 + (unsigned int)below(600),
+			.fingerprints = 1 + (unsigned int)below(4),
+			.keys = one_in(3) ? 0 : (unsigned int)below(9),
+			.principals = one_in(2) ? 0 : (unsigned int)below(7),
+			.processes = 1 + (unsigned int)below(5),
+			.bearers = one_in(2),
+			.mark_one_in = one_in(4) ? 50 + (unsigned int)below(300) : 0,
+			.step_ns = one_in(2) ? MS : one_in(2) ? SECOND : 20 * SECOND,
+		};
+		play(mix, seed, 2000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -566,6 +596,7 @@ int main(void)
 		cmocka_unit_test(series_of_polls),
 		cmocka_unit_test(windows_that_marks_end),
 		cmocka_unit_test(a_memory_of_very_few),
+		cmocka_unit_test(mixes_of_everything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

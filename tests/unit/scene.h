@@ -205,8 +205,8 @@ static inline json_object *scene_lines(struct bytes text)
 	return array;
 }
 
-/* Ends the run; events and ledger can be read then. The exit status. */
-static inline int scene_finish(struct scene *scene, int command_status)
+/* Ends the run: the output is complete as text then. The exit status. */
+static inline int scene_end_run(struct scene *scene, int command_status)
 {
 	struct input input = {.kind = INPUT_COUNTERS, .now_ns = scene->now_ns};
 
@@ -225,9 +225,17 @@ static inline int scene_finish(struct scene *scene, int command_status)
 	input = (struct input){.kind = INPUT_CLOSING, .now_ns = scene->now_ns,
 			       .closing = {.command_status = command_status}};
 	pipeline_feed(scene->pipeline, &input);
+	return pipeline_exit_status(scene->pipeline);
+}
+
+/* Ends the run; events and ledger can be read then. The exit status. */
+static inline int scene_finish(struct scene *scene, int command_status)
+{
+	int status = scene_end_run(scene, command_status);
+
 	scene->events = scene_lines(buffer_bytes(&scene->out.events));
 	scene->ledger = scene_lines(buffer_bytes(&scene->out.ledger));
-	return pipeline_exit_status(scene->pipeline);
+	return status;
 }
 
 static inline void scene_done(struct scene *scene)
@@ -239,6 +247,7 @@ static inline void scene_done(struct scene *scene)
 	buffer_done(&scene->out.events);
 	buffer_done(&scene->out.alerts);
 	buffer_done(&scene->out.calls);
+	buffer_done(&scene->out.junit);
 }
 
 static inline const char *scene_field(json_object *object, const char *name)

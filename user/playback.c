@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The recorded policy judges a recording again as its run did; another one may
+ * be put in its place. The recorded options hold what the recorded policy set.
+ */
+#include "playback.h"
+
+#include "commands.h"
+#include "policy_file.h"
+
+#include <errno.h>
+
+#define UNREADABLE 1
+
+static int open_recording(struct playback *playback)
+{
+	FILE *file = fopen(playback->path, "rbe");
+	int err;
+
+	if (!file) {
+		fprintf(stderr, "nightclerk: cannot open %s: %s\n", playback->path, strerror(errno));
+		return UNREADABLE;
+	}
+	err = recording_reader_new(file, &playback->reader);
+	if (err)
+		fprintf(stderr, "nightclerk: %s: %s\n", playback->path,
+			playback->reader ? recording_error(playback->reader) : strerror(-err));
+	return err ? UNREADABLE : 0;
+}
+
+static int open_policy(struct playback *playback, const char *policy_path)
+{
+	struct bytes recorded = recording_facts(playback->reader)->policy;
+
+	if (policy_path)
+		return policy_file_read(policy_path, &playback->policy) ? EXIT_USAGE : 0;
+	if (recorded.size)
+		return policy_file_parse(playback->path, recorded, &playback->policy) ? UNREADABLE : 0;
+	return 0;
+}
+
+int playback_open(struct playback *playback, const char *path, const char *policy_path)
+{
+	int status;
+
+	*playback = (struct playback){.path = path};
+	judge_options_defaults(&playback->judge);
+	status = open_recording(playback);
+	if (!status && judge_options_of_json(recording_facts(playback->reader)->options, &playback->judge)) {
+		fprintf(stderr, "nightclerk: %s: its options cannot be read\n", path);
+		status = UNREADABLE;
+	}
+	if (!status)
+		status = open_policy(playback, policy_path);
+	if (!status && policy_path)
+		policy_apply(playback->policy, &playback->judge);
+	return status;
+}
+
+bool playback_feed(struct playback *playback, struct pipeline *pipeline)
+{
+	struct input input;
+
+	if (recording_next(playback->reader, &input) != RECORDING_INPUT)
+		return false;
+	playback->now_ns = input.now_ns;
+	playback->closed |= input.kind == INPUT_CLOSING;
+	pipeline_feed(pipeline, &input);
+	while (pipeline_next_muted(pipeline))
+		;
+	return true;
+}
+
+int playback_finish(struct playback *playback, struct pipeline *pipeline)
+{
+	struct input drain = {.kind = INPUT_DRAIN, .now_ns = playback->now_ns};
+	struct input closing = {
+		.kind = INPUT_CLOSING, .now_ns = playback->now_ns, .closing = {.command_status = -1}};
+	struct input input;
+
+	if (!playback->closed) {
+		pipeline_feed(pipeline, &drain);
+		pipeline_feed(pipeline, &closing);
+	}
+	if (recording_next(playback->reader, &input) == RECORDING_END)
+		return 0;
+	fprintf(stderr, "nightclerk: %s: %s\n", playback->path, recording_error(playback->reader));
+	return UNREADABLE;
+}
+
+void playback_close(struct playback *playback)
+{
+	recording_reader_free(playback->reader);
+	policy_free(playback->policy);
+	*playback = (struct playback){0};
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A recording on its way into a pipeline, for `replay` and `check`: the file,
+ * the policy that judges it, and the options of its run. Says on stderr what is
+ * wrong with the file.
+ */
+#ifndef NIGHTCLERK_PLAYBACK_H
+#define NIGHTCLERK_PLAYBACK_H
+
+#include "pipeline.h"
+#include "recording.h"
+
+struct playback {
+	const char *path;
+	struct recording_reader *reader;
+	struct policy *policy;	    /* that of the caller, else the recorded one; NULL = none */
+	struct judge_options judge; /* of the recorded run, and of the caller's policy over them */
+	uint64_t now_ns;
+	bool closed;
+};
+
+/* policy_path may be NULL. 0, or the exit status; playback_close() in either case. */
+int playback_open(struct playback *playback, const char *path, const char *policy_path);
+/* Feeds the next input to the pipeline; true while there may be more. */
+bool playback_feed(struct playback *playback, struct pipeline *pipeline);
+/*
+ * After the last input: a file that was cut is judged as far as it goes. 0, or
+ * the exit status of a file that could not be read to its end.
+ */
+int playback_finish(struct playback *playback, struct pipeline *pipeline);
+void playback_close(struct playback *playback); /* accepts a zeroed one */
+
+#endif
