@@ -128,6 +128,9 @@ RUN := /usr/bin/python3 tests/run.py
 .PHONY: tests
 tests: all $(UNIT_TESTS) $(LIVE_TOOLS)
 
+.PHONY: unit-tests
+unit-tests: $(UNIT_TESTS)
+
 .PHONY: check
 check: tests ## unit and case tests: no root, no network
 	@$(RUN) --label unit $(CHECK)
@@ -146,8 +149,8 @@ demo: setup ## the main job on real traffic: one client, two charges, one alert 
 
 .PHONY: test
 test: setup ## install what is missing, build, and run every test that this machine can run (root for the live ones)
-	@$(MAKE) --no-print-directory -s tests
-	@$(MAKE) --no-print-directory -s SANITIZE=address,undefined tests
+	@$(MAKE) --no-print-directory -s -j$(shell nproc) tests
+	@$(MAKE) --no-print-directory -s -j$(shell nproc) SANITIZE=address,undefined unit-tests
 	@$(RUN) --label unit $(CHECK) --label sanitizers $(CHECK:build/%=build/sanitize/%) \
 		--label valgrind --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect' $(CHECK) \
 		--wrap '' --label mutants tools/mutate-table --label live $(LIVE)
@@ -174,8 +177,8 @@ torture: torture-programs ## every allocation and every write failed once: no cr
 # libFuzzer: the whole collector is built with it, so that every branch guides the search.
 FUZZ_BUILD := build/fuzz
 FUZZERS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
-FUZZ_SOURCES := $(filter-out user/main.c user/capture%.c user/confine.c user/observer.c user/session.c user/cmd_%.c,$(USER_SOURCES))
-FUZZ_FLAGS := -std=gnu17 -O1 -g -D_GNU_SOURCE -DNIGHTCLERK_VERSION='"$(VERSION)"' -include user/banned.h -Iuser \
+FUZZ_SOURCES := $(filter-out user/main.c user/capture%.c user/confine.c user/observer.c user/session.c user/command_line.c user/cmd_%.c,$(USER_SOURCES))
+FUZZ_FLAGS := -std=gnu17 -O1 -g -D_GNU_SOURCE -DNIGHTCLERK_VERSION='"$(VERSION)"' -include user/banned.h -Iuser -Itests/unit \
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 SECONDS_EACH ?= 30
 
@@ -215,7 +218,7 @@ mutate-table: tests ## flip every cell of the decision table: exactly its tests 
 # Packages first: what the build itself looks for may only be there afterwards.
 .PHONY: setup
 setup: deps
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s -j$(shell nproc) all
 
 .PHONY: help
 help: ## print the targets

@@ -71,7 +71,7 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 	facts->status = (uint16_t)call->status;
 	facts->status_ns = call->status_ns;
 	facts->status_in_time = call->status && call->status_in_time;
-	facts->complete_ns = call->response_complete ? call->response_last_ns : 0;
+	facts->complete_ns = !call->response_complete ? 0 : call->complete_ns ? call->complete_ns : call->response_last_ns;
 	close_of(call, facts);
 	facts->delivered = call->delivered;
 	facts->replayed = call->replayed;

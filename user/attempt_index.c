@@ -8,7 +8,8 @@
 
 #include <errno.h>
 
-static uint32_t home_of(const struct attempt_index *index, const struct digest *digest, const struct attempt_facts *facts)
+static uint32_t home_of(const struct attempt_index *index, const struct digest *digest,
+			const struct attempt_facts *facts)
 {
 	uint64_t hash;
 
@@ -18,7 +19,8 @@ static uint32_t home_of(const struct attempt_index *index, const struct digest *
 	return (uint32_t)(hash ^ (hash >> 32)) & index->mask;
 }
 
-uint32_t *attempt_index_find(const struct attempt_index *index, const struct digest *digest, const struct attempt_facts *facts)
+uint32_t *attempt_index_find(const struct attempt_index *index, const struct digest *digest,
+			     const struct attempt_facts *facts)
 {
 	for (uint32_t i = home_of(index, digest, facts);; i = (i + 1) & index->mask) {
 		const struct attempt *there;

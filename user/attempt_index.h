@@ -19,8 +19,12 @@ struct attempt_index {
 	uint32_t count;
 };
 
-/* The slot of that digest, or the empty one where it would be; valid until the next change. Needs a reserve before. */
-uint32_t *attempt_index_find(const struct attempt_index *index, const struct digest *digest, const struct attempt_facts *facts);
+/*
+ * The slot of that digest, or the empty one where it would be; valid until the
+ * next change. The index must have been reserved once.
+ */
+uint32_t *attempt_index_find(const struct attempt_index *index, const struct digest *digest,
+			     const struct attempt_facts *facts);
 /* Room for one more. 0 or -ENOMEM. */
 int attempt_index_reserve(struct attempt_index *index);
 /* slot came from attempt_index_find(). */

@@ -10,8 +10,8 @@
  * (family.h, shelf.h).
  *
  * Fingerprint here means the prompt-level one for class llm, where there is
- * one. Memory: about 200 bytes an attempt, 240 with a key, and 50 more for
- * each bond (fingerprint, key scope) that it shares with others.
+ * one. Memory: about 210 bytes an attempt, 250 with a key, and up to 45 more
+ * for each bond (fingerprint, key scope) that it shares with others.
  *
  * Pure: time comes in with the facts.
  */

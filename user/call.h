@@ -165,6 +165,7 @@ struct call {
 	uint64_t response_last_ns;
 	uint64_t response_body_bytes;
 	bool response_complete;
+	uint64_t complete_ns; /* the send that completed it began */
 	enum call_ended ended;
 	enum call_delivered delivered;
 	uint64_t response_wire_bytes; /* head and body, as sent, without interim responses */

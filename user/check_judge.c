@@ -88,7 +88,8 @@ static bool may_match(const struct policy_rule *rule, const struct call *call)
 	return differs && strcmp(differs, "header") == 0;
 }
 
-static void apply_policy(struct check_lines *check, const struct check_run *run, struct call *call)
+static void apply_policy(struct check_lines *check, const struct check_run *run, const struct check_call *row,
+			 struct call *call)
 {
 	const struct policy *policy = check->policy;
 	bool own = policy && run->start.has_policy && digest_equal(&run->start.policy_sha, policy_sha(policy));
@@ -100,6 +101,8 @@ static void apply_policy(struct check_lines *check, const struct check_run *run,
 		check->unsure |= may_match(policy_rule_at(policy, i), call);
 	if (call->rule && !own && policy_rule_needs_wire(call->rule))
 		check->unsure = true;
+	if (call->rule && own && call->rule->mask_count) /* the fingerprint in the line is without what is masked */
+		call->masked = row->masked ? row->masked : 1;
 	if (call->class_source == CLASS_BY_POLICY && !own) {
 		const struct policy_rule *rule = call->rule;
 		struct bytes tool = call->tool;
@@ -177,7 +180,7 @@ static void judge_row(struct check_lines *check, struct attempts *attempts, cons
 		return;
 	}
 	call->number = ++check->number;
-	apply_policy(check, run, call);
+	apply_policy(check, run, row, call);
 	gate_count_request(&check->gate, call);
 	note_alone(check, call, row);
 	if (!row->has_response) {

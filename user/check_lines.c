@@ -170,9 +170,14 @@ static const char *add_response(struct check_lines *check, struct bytes line)
 }
 
 /* What the run saw of the earlier one of a pair, and no line says. */
-static void learn_of_pair(struct check_call *earlier, const struct check_call *later, const struct check_finding *finding)
+static void learn_of_pair(struct check_call *earlier, struct check_call *later, const struct check_finding *finding)
 {
 	unsigned int status = earlier->response.status;
+
+	if (finding->masked)
+		memcpy(&later->masked, later->id, sizeof(later->masked));
+	else if (!finding->is_upgrade)
+		later->masked = earlier->masked;
 
 	earlier->is_earlier = true;
 	if (finding->row_open && earlier->open_until_ns <= later->first_ns)
@@ -180,7 +185,7 @@ static void learn_of_pair(struct check_call *earlier, const struct check_call *l
 	earlier->undecidable |= finding->row_undecidable;
 	earlier->owner_gone |= finding->finding == FINDING_LLM_REDISPATCHED_JOB;
 	if (earlier->principal != later->principal && status != 401 && status != 403 && status != 407)
-		earlier->bearer = true;
+		earlier->bearer = later->bearer = true;
 }
 
 static const char *add_finding(struct check_lines *check, struct bytes line)
@@ -194,10 +199,8 @@ static const char *add_finding(struct check_lines *check, struct bytes line)
 		return wrong;
 	later->abandoned |= finding.finding == FINDING_ABANDONED_CALL;
 	later->truncated |= finding.finding == FINDING_TRUNCATED_RESPONSE;
-	if (earlier) {
+	if (earlier)
 		learn_of_pair(earlier, later, &finding);
-		later->bearer |= earlier->bearer;
-	}
 	return NULL;
 }
 

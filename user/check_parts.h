@@ -21,6 +21,7 @@ struct check_call {
 	uint8_t id[CALL_ID_BYTES];
 	uint64_t first_ns;
 	uint64_t principal;
+	uint64_t masked; /* differs where the policy's masks made two bodies equal that are not */
 	uint32_t window;
 	bool in_events;
 	bool has_response;

@@ -488,25 +488,27 @@ static enum finding finding_of_verdict(struct bytes value)
 
 const char *check_row_finding(struct bytes line, struct check_finding *ret_finding)
 {
-	static const char *const names[] = {"finding", "of", "earlier", "rule", "to"};
+	static const char *const names[] = {"finding", "of", "earlier", "masked", "rule", "to"};
 	struct bytes values[COUNT_OF(names)];
 	const char *wrong = pick(line, names, COUNT_OF(names), values);
 	struct check_finding finding = {0};
 
 	if (wrong)
 		return wrong;
-	finding.finding = values[4].size ? finding_of_verdict(values[4])
-					 : (enum finding)read_name(values[0], finding_name_of, FINDING_COUNT);
+	finding.is_upgrade = values[5].size != 0;
+	finding.finding = finding.is_upgrade ? finding_of_verdict(values[5])
+					     : (enum finding)read_name(values[0], finding_name_of, FINDING_COUNT);
 	finding.has_earlier = values[2].size && !is_absent(values[2]);
 	if (finding.finding == FINDING_COUNT || !read_hex(values[1], finding.of, CALL_ID_BYTES) ||
 	    (finding.has_earlier && !read_hex(values[2], finding.earlier, CALL_ID_BYTES)))
 		return "a field of the finding is not as it should be";
-	finding.row_open = bytes_starts_with(values[3], BYTES("\"open/")) ||
+	finding.masked = json_scan_is_string(values[3]);
+	finding.row_open = bytes_starts_with(values[4], BYTES("\"open/")) ||
 			   finding.finding == FINDING_LLM_IDENTICAL_IN_FLIGHT;
 	finding.row_undecidable =
-		bytes_starts_with(values[3], BYTES("\"undecidable/")) ||
+		bytes_starts_with(values[4], BYTES("\"undecidable/")) ||
 		(finding.finding == FINDING_UNDECIDABLE &&
-		 (!values[3].size || bytes_starts_with(values[3], BYTES("\"model call"))));
+		 (finding.is_upgrade || bytes_starts_with(values[4], BYTES("\"model call"))));
 	*ret_finding = finding;
 	return NULL;
 }

@@ -70,6 +70,8 @@ struct check_finding {
 	uint8_t earlier[CALL_ID_BYTES];
 	bool row_open;	      /* the earlier one was open when the later one came */
 	bool row_undecidable; /* it could not be seen how the earlier one went */
+	bool is_upgrade;
+	bool masked; /* the two are equal but for what the policy masked */
 };
 const char *check_row_finding(struct bytes line, struct check_finding *ret_finding);
 

@@ -9,6 +9,8 @@
 #include "classify_rules.h"
 #include "policy.h"
 
+#include <errno.h>
+
 #define SCRATCH_KEPT_BYTES (64 * 1024)
 
 struct classifier {
@@ -132,7 +134,7 @@ static void forget(struct call *call)
 	call->model = (struct bytes){0};
 }
 
-void classify_call(struct classifier *classifier, struct call *call)
+int classify_call(struct classifier *classifier, struct call *call)
 {
 	struct class_fields fields = classify_body_fields(call->head);
 	const struct method_rule *method = method_rule(call, &fields);
@@ -154,6 +156,7 @@ void classify_call(struct classifier *classifier, struct call *call)
 	call->known_write = verdict.known_write;
 	if (classifier->scratch.capacity > SCRATCH_KEPT_BYTES)
 		buffer_done(&classifier->scratch);
+	return verdict.out_of_memory ? -ENOMEM : 0;
 }
 
 bool classify_wants_answer(const struct call *call)

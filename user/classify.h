@@ -27,9 +27,10 @@ void classifier_set_policy(struct classifier *classifier, const struct policy *p
  * undone. class_by is static text or the policy's; tool and model point into the call itself,
  * so a call that is copied must be classified again.
  *
- * class CLASS_READ by CLASS_BY_METHOD means a safe method.
+ * class CLASS_READ by CLASS_BY_METHOD means a safe method. 0, or -ENOMEM: then
+ * all is filled, and the class is the cautious one.
  */
-void classify_call(struct classifier *classifier, struct call *call);
+int classify_call(struct classifier *classifier, struct call *call);
 
 /* True for a call whose answer classify_answer() wants: a tools/list. */
 bool classify_wants_answer(const struct call *call);

@@ -7,6 +7,8 @@
  */
 #include "classify_rules.h"
 
+#include <errno.h>
+
 /* What a document holds, and the operation that was asked for. */
 struct operations {
 	struct bytes wanted; /* operationName; empty = none */
@@ -239,14 +241,18 @@ static struct request read_request(struct bytes object)
 	return request;
 }
 
-/* What a string says, whole, in scratch. False when it is none or there is no memory. */
-static bool decode(struct bytes value, struct buffer *scratch)
+/* What a string says, whole, in scratch. 0, -EINVAL when it is none, -ENOMEM. */
+static int decode(struct bytes value, struct buffer *scratch)
 {
+	int err;
+
 	buffer_clear(scratch);
-	if (!json_scan_is_string(value) || buffer_reserve(scratch, value.size))
-		return false;
-	scratch->size = json_scan_text(value, scratch->data, scratch->capacity, NULL);
-	return true;
+	if (!json_scan_is_string(value))
+		return -EINVAL;
+	err = buffer_reserve(scratch, value.size);
+	if (!err)
+		scratch->size = json_scan_text(value, scratch->data, scratch->capacity, NULL);
+	return err;
 }
 
 /* Only the name is known: a hint, as with tools. */
@@ -265,6 +271,7 @@ static struct class_verdict judge_request(struct bytes object, struct buffer *sc
 	uint8_t name_text[CALL_NAME_BYTES];
 	struct operations operations = {0};
 	bool cut = false;
+	int err;
 
 	operations.wanted.data = name_text;
 	operations.wanted.size =
@@ -273,8 +280,14 @@ static struct class_verdict judge_request(struct bytes object, struct buffer *sc
 		return verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear");
 	if (request.query.size == 0 && request.persisted)
 		return judge_persisted(operations.wanted);
-	if (!decode(request.query, scratch))
-		return verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear");
+	err = decode(request.query, scratch);
+	if (err) {
+		struct class_verdict unclear =
+			verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear");
+
+		unclear.out_of_memory = err == -ENOMEM;
+		return unclear;
+	}
 	read_document(buffer_bytes(scratch), &operations);
 	return judge_operations(&operations);
 }
@@ -286,7 +299,7 @@ static struct class_verdict judge_batch(struct bytes array, struct buffer *scrat
 		verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear");
 	struct bytes name, value;
 	struct json_scan scan;
-	bool first = true;
+	bool first = true, out_of_memory = false;
 
 	json_scan_open(&scan, array);
 	while (json_scan_next(&scan, &name, &value)) {
@@ -299,9 +312,12 @@ static struct class_verdict judge_batch(struct bytes array, struct buffer *scrat
 		if (first || worse)
 			verdict = next;
 		first = false;
+		out_of_memory = out_of_memory || next.out_of_memory;
 	}
-	return scan.broken ? verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear")
-			   : verdict;
+	if (scan.broken)
+		verdict = verdict_of(CLASS_MUTATING, CLASS_BY_METHOD, "graphql document unclear");
+	verdict.out_of_memory = out_of_memory;
+	return verdict;
 }
 
 static bool is_graphql(struct bytes segment)

@@ -17,6 +17,7 @@ struct class_verdict {
 	const char *by; /* static */
 	bool idempotent;
 	bool known_write;
+	bool out_of_memory; /* something could not be read: the class is the cautious one */
 };
 
 /* The last segments of a path; empty where there is none. A trailing slash does not count. */

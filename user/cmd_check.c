@@ -362,6 +362,15 @@ static void write_key_number(struct json_writer *json, const char *key, uint64_t
 	json_unsigned(json, number);
 }
 
+static void write_masked(struct json_writer *json, const char *equal_except)
+{
+	char text[4096] = "";
+
+	if (equal_except)
+		snprintf(text, sizeof(text), "equal except %s", equal_except);
+	write_key_text(json, "masked", equal_except ? text : NULL);
+}
+
 static int write_finding(struct json_writer *json, const struct part *part, const struct judgement *judgement,
 			 struct bytes call)
 {
@@ -383,6 +392,7 @@ static int write_finding(struct json_writer *json, const struct part *part, cons
 	write_key_number(json, "attempts", judgement->attempts);
 	json_key(json, "cross_process");
 	json_boolean(json, judgement->verdict.cross_process);
+	write_masked(json, judgement->equal_except);
 	write_key_text(json, "rule", judgement->verdict.rule);
 	json_key(json, "text");
 	json_string(json, buffer_bytes(&text));

@@ -453,7 +453,8 @@ static enum call_ended ended_of(enum http_ended ended)
 	return CALL_ENDED_NONE;
 }
 
-static void response_complete(struct connection *connection, enum http_ended ended)
+/* began_ns: when the send that completed it began; the client may act on it before that send returns. */
+static void response_complete(struct connection *connection, enum http_ended ended, uint64_t began_ns)
 {
 	struct exchange *exchange = connection->answering;
 
@@ -462,6 +463,7 @@ static void response_complete(struct connection *connection, enum http_ended end
 		return;
 	}
 	exchange->call.response_complete = true;
+	exchange->call.complete_ns = began_ns;
 	exchange->call.ended = ended_of(ended);
 	connection->answering = NULL;
 	move_to_waiting(connection->shared, exchange);
@@ -514,13 +516,13 @@ static void take_response(struct connection *connection, struct bytes input, uin
 			exchange->call.server_process = connection->server_process;
 		}
 		if (step == HTTP_END)
-			response_complete(connection, part.ended);
+			response_complete(connection, part.ended, event->start_ns);
 		else if (step == HTTP_BROKEN)
 			break_off(connection, SIDE_SERVER, offset, part.reason, event->when_ns);
 		if (step == HTTP_TUNNEL) {
 			bool upgraded = exchange->call.status == 101;
 
-			response_complete(connection, HTTP_ENDED_NO_BODY);
+			response_complete(connection, HTTP_ENDED_NO_BODY, event->start_ns);
 			go_blind(connection, upgraded ? BLIND_WEBSOCKET : BLIND_CONNECT, event->when_ns);
 		}
 	}
@@ -636,7 +638,7 @@ static void hole_in_response(struct connection *connection, const struct stream_
 	exchange->call.response_last_ns = now_ns;
 	exchange->response_end = piece->offset + piece->length;
 	if (http_next(server->reader, &nothing, &part) == HTTP_END)
-		response_complete(connection, part.ended);
+		response_complete(connection, part.ended, now_ns);
 }
 
 static void take_hole(struct connection *connection, enum connection_side side, const struct stream_piece *piece, uint64_t now_ns)
@@ -818,7 +820,7 @@ static void server_finished(struct connection *connection, bool clean, uint64_t 
 	server->finished = true;
 	if (exchange && server->reader && exchange->response_started) {
 		if (http_finish(server->reader, clean, &part) == HTTP_END)
-			response_complete(connection, part.ended);
+			response_complete(connection, part.ended, now_ns);
 		else
 			exchange->call.ended = clean ? CALL_ENDED_CUT : CALL_ENDED_RESET;
 	}

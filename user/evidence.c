@@ -115,6 +115,8 @@ int attempt_outcome(const struct attempt_facts *facts, struct buffer *out)
 	char status[64];
 	int err;
 
+	if (facts->no_outcome)
+		return say(out, "outcome not known");
 	if (facts->undecidable)
 		return say(out, "not seen whole");
 	if (!facts->request_complete)
@@ -275,6 +277,8 @@ static int evidence_of_prompt(const struct judgement *judgement, struct buffer *
 
 static int evidence_of_gap(const struct judgement *judgement, struct buffer *out)
 {
+	if (judgement->verdict.row == ROW_UNDECIDABLE && judgement->earlier_facts.no_outcome)
+		return say(out, "the same request again, and a ledger does not say how the earlier one went");
 	if (judgement->verdict.row == ROW_UNDECIDABLE)
 		return say(out, "a hole, a blind stream or a late join hides how one of the two "
 				"attempts went");

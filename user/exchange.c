@@ -175,7 +175,8 @@ int exchange_body(struct exchange *exchange, struct bytes body)
 	if (exchange->body.size + body.size > LIMIT_BODY_BYTES) {
 		drop_body(exchange, "body over 8 MiB");
 	} else if (buffer_append(&exchange->body, body)) {
-		drop_body(exchange, "out of memory");
+		/* The raw hash would make another call of one whose text was kept. */
+		drop_hash(exchange, "the body could not be kept: out of memory");
 		return -ENOMEM;
 	}
 	return 0;

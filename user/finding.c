@@ -294,7 +294,7 @@ static struct verdict judge_by_table(const struct pair *pair, enum finding_colum
 	verdict = verdict_of(pair, cell.finding, cell.severity, "table");
 	if (verdict.finding == FINDING_DUP_AFTER_TIMEOUT && applied_late(pair->earlier)) {
 		verdict.severity = SEVERITY_HIGH;
-		verdict.rule = "a late 2xx shows that it was applied";
+		verdict.rule = "the earlier attempt got a late 2xx";
 	}
 	if (pair->strict)
 		be_strict(&verdict, pair);

@@ -183,16 +183,17 @@ void gate_sentence(const struct gate *gate, const struct summary *summary, char 
 			of[severity] += gate->standing[finding][severity];
 	alerts = of[SEVERITY_LOW] + of[SEVERITY_MEDIUM] + of[SEVERITY_HIGH];
 	if (summary->closing->command_status >= 0)
-		snprintf(command, sizeof(command), "; command exited %d", summary->closing->command_status);
+		snprintf(command, sizeof(command), "; command exited %d; exit %d", summary->closing->command_status,
+			 summary->exit_status);
 	n = snprintf(text, size,
 		     "nightclerk: %llu request%s (%llu mutating), %llu finding%s (%llu high, %llu medium, %llu low), "
-		     "%llu bytes = %llu in messages + %llu in holes + %llu blind%s; exit %d",
+		     "%llu bytes = %llu in messages + %llu in holes + %llu blind%s",
 		     (unsigned long long)summary->requests, plural(summary->requests),
 		     (unsigned long long)summary->mutating, (unsigned long long)alerts, plural(alerts),
 		     (unsigned long long)of[SEVERITY_HIGH], (unsigned long long)of[SEVERITY_MEDIUM],
 		     (unsigned long long)of[SEVERITY_LOW], (unsigned long long)summary->accepted_bytes,
 		     (unsigned long long)summary->message_bytes, (unsigned long long)summary->hole_bytes,
-		     (unsigned long long)summary->blind_bytes, command, summary->exit_status);
+		     (unsigned long long)summary->blind_bytes, command);
 	n += name_survivors(summary->closing, text + n, n > 0 && (size_t)n < size ? size - (size_t)n : 0);
 	for (size_t i = 0; i < summary->incomplete_count && n > 0 && (size_t)n < size; i++)
 		n += snprintf(text + n, size - (size_t)n, "%s%s", i ? "; " : "\nnightclerk: cannot tell: ",

@@ -187,6 +187,8 @@ int mask_parse(struct bytes text, struct mask *ret_mask, const char **ret_wrong,
 	*ret_at = reader.at;
 	/* Only now does the memory of the names stay where it is. */
 	for (size_t i = 0; !err && i < ret_mask->step_count; i++) {
+		if (ret_mask->steps[i].kind != MASK_MEMBER)
+			continue;
 		ret_mask->steps[i].name.data = ret_mask->names.data + at;
 		at += ret_mask->steps[i].name.size;
 	}

@@ -138,7 +138,8 @@ static void write_lines(struct observer *observer, struct output *output, struct
 		return;
 	}
 	err = output_write(output, buffer_bytes(lines), &notice);
-	buffer_clear(lines);
+	if (err != -ENOMEM)
+		buffer_clear(lines);
 	if (notice)
 		fprintf(stderr, "nightclerk: %s %s\n", output_path(output), notice);
 	if (err && !observer->write_failed) {
@@ -146,6 +147,19 @@ static void write_lines(struct observer *observer, struct output *output, struct
 		fprintf(stderr, "nightclerk: cannot write %s: %s; lines are kept in memory and tried again, continuing\n",
 			output_path(output), strerror(-err));
 	}
+}
+
+/* The last try to write what waits. */
+static void close_output(struct output *output)
+{
+	size_t unwritten = output ? output_unwritten(output) : 0;
+	char *path = output ? strdup(output_path(output)) : NULL;
+	int err = output_close(output);
+
+	if (err)
+		fprintf(stderr, "nightclerk: %s is not whole, up to %zu bytes are missing: %s\n", path ? path : "an output",
+			unwritten, strerror(-err));
+	free(path);
 }
 
 static void write_out(struct observer *observer)
@@ -645,12 +659,9 @@ void observer_close(struct observer *observer)
 	err = recording_writer_free(observer->recording);
 	if (err)
 		fprintf(stderr, "nightclerk: the recording is not whole: %s\n", strerror(-err));
-	if (observer->ledger && output_unwritten(observer->ledger))
-		fprintf(stderr, "nightclerk: %zu bytes of ledger lines could not be written to %s: free some space\n",
-			output_unwritten(observer->ledger), output_path(observer->ledger));
-	output_close(observer->ledger);
-	output_close(observer->events);
-	output_close(observer->junit);
+	close_output(observer->ledger);
+	close_output(observer->events);
+	close_output(observer->junit);
 	buffer_done(&observer->out.ledger);
 	buffer_done(&observer->out.events);
 	buffer_done(&observer->out.alerts);

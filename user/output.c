@@ -181,7 +181,9 @@ static int flush(struct output *output)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return -errno;
+			return errno == ENOMEM ? -EIO : -errno; /* -ENOMEM is for lines that were not taken */
+		if (n == 0)
+			return -EIO;
 		memmove(output->unwritten.data, output->unwritten.data + n, output->unwritten.size - (size_t)n);
 		output->unwritten.size -= (size_t)n;
 		if (output->left_size >= 0)

@@ -40,7 +40,7 @@ int output_truncate(struct output *output, char *reason);
 
 /*
  * Appends whole lines. 0, or -errno while something is still unwritten (it is
- * kept). *ret_notice: set once to a static sentence when the file was found
+ * kept), or -ENOMEM: these lines were not even taken. *ret_notice: set once to a static sentence when the file was found
  * changed by somebody else, else untouched.
  */
 int output_write(struct output *output, struct bytes lines, const char **ret_notice);

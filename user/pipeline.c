@@ -135,6 +135,8 @@ static void keep(struct pipeline *pipeline, struct call *call)
 	size_t key = call->idem.size, hint = call->retry_hint.size;
 	int err = buffer_reserve(&call->kept, key + hint);
 
+	if (key + hint == 0)
+		return;
 	if (!err)
 		err = buffer_append(&call->kept, call->idem);
 	if (!err)
@@ -173,7 +175,7 @@ static void identify(struct pipeline *pipeline, struct call *call)
 	struct bytes text = make_canonical(pipeline, call);
 	int changed;
 
-	classify_call(pipeline->classifier, call);
+	lost(pipeline, classify_call(pipeline->classifier, call));
 	changed = classify_comparable_text(call, text, &pipeline->comparable);
 	if (changed == 1)
 		text = buffer_bytes(&pipeline->comparable);

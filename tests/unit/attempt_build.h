@@ -215,12 +215,14 @@ static inline void expect(struct verdict verdict, const char *finding, const cha
 	assert_non_null(verdict.rule);
 }
 
-static inline void expect_pair(struct attempt_facts earlier, struct attempt_facts later, const char *finding, const char *severity)
+static inline void expect_pair(struct attempt_facts earlier, struct attempt_facts later, const char *finding,
+			       const char *severity)
 {
 	expect(finding_judge(&earlier, &later, &lax), finding, severity);
 }
 
-static inline void expect_strict(struct attempt_facts earlier, struct attempt_facts later, const char *finding, const char *severity)
+static inline void expect_strict(struct attempt_facts earlier, struct attempt_facts later, const char *finding,
+				 const char *severity)
 {
 	expect(finding_judge(&earlier, &later, &strict), finding, severity);
 }

@@ -280,9 +280,9 @@ static void every_sort_of_request_is_judged_as_live(void **state)
 		 "Content-Length: 3\r\n\r\na=1",
 		 NULL},
 		{"POST /mcp HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: "
-		 "83\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"create_x\",\"arguments\":{}}}",
+		 "90\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"create_x\",\"arguments\":{}}}",
 		 "POST /mcp HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: "
-		 "83\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"create_x\",\"arguments\":{}}}"},
+		 "90\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"create_x\",\"arguments\":{}}}"},
 		{"POST /search HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", NULL},
 		{"POST /oauth/token HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", NULL},
 		{"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 25\r\n\r\n"
@@ -309,6 +309,55 @@ static void every_sort_of_request_is_judged_as_live(void **state)
 			}
 			same_as_live(&scene, requests[i][0]);
 		}
+}
+
+static void what_the_run_could_not_judge_stays_undecidable(void **state)
+{
+	struct check_lines *check;
+	struct scene scene;
+	char *rule;
+
+	(void)state;
+	begin(&scene);
+	post(&scene, 100, "", "{\"a\":1}", OK_ANSWER);
+	post(&scene, 100, "", "{\"a\":1}", OK_ANSWER);
+	scene_finish(&scene, 0);
+	rule = strstr(text_of(&scene.out.events), "\"rule\":\"success/no_key: table\"");
+	memcpy(rule, "\"rule\":\"undecidable/no_key\"   ", strlen("\"rule\":\"success/no_key: table\""));
+	check = judge_events(&scene, &no_overrides, NULL);
+	found(check, FINDING_UNDECIDABLE, SEVERITY_NULL);
+	check_lines_free(check);
+	scene_done(&scene);
+}
+
+/* What the built-in rules would have said is not in the lines: they are asked again, without the body. */
+static void a_class_of_the_runs_own_policy_does_not_outlive_it(void **state)
+{
+	struct policy *policy = NULL, *other = NULL;
+	struct policy_error error;
+	struct check_lines *check;
+	struct scene scene;
+
+	(void)state;
+	assert_int_equal(policy_parse(BYTES("{\"rules\":[{\"match\":{},\"class\":\"read\"}]}"), &policy, &error), 0);
+	assert_int_equal(policy_parse(BYTES("{}"), &other, &error), 0);
+	scene_start(&scene);
+	scene.options.policy = policy;
+	scene_open(&scene);
+	post(&scene, 100, "", "{\"a\":1}", OK_ANSWER);
+	post(&scene, 100, "", "{\"a\":1}", OK_ANSWER);
+	assert_int_equal(scene_finish(&scene, 0), 0);
+	check = judge_events(&scene, &no_overrides, NULL);
+	assert_null(group(check, 0));
+	check_lines_free(check);
+	check = judge_events(&scene, &no_overrides, other);
+	found(check, FINDING_DUP_AFTER_SUCCESS, SEVERITY_HIGH);
+	assert_string_equal(check_lines_notice(check, 0),
+			    "a class that the run's own policy had set is judged without the body: a recording has it");
+	check_lines_free(check);
+	scene_done(&scene);
+	policy_free(policy);
+	policy_free(other);
 }
 
 static void a_mark_starts_a_new_window(void **state)
@@ -347,6 +396,7 @@ static void keys_and_replays_are_judged_as_live(void **state)
 static void from_a_ledger_a_repeat_without_a_key_is_undecidable(void **state)
 {
 	const struct check_overrides allowed = {.allow_incomplete = true};
+	struct buffer text = {0};
 	struct check_lines *check;
 	struct scene scene;
 
@@ -357,6 +407,11 @@ static void from_a_ledger_a_repeat_without_a_key_is_undecidable(void **state)
 	scene_finish(&scene, 0);
 	check = judge_ledger(&scene, &no_overrides);
 	found(check, FINDING_UNDECIDABLE, SEVERITY_NULL);
+	assert_int_equal(finding_evidence(group(check, 0), &text), 0);
+	assert_int_equal(attempt_outcome(&group(check, 0)->later_facts, &text), 0);
+	assert_string_equal(text_of(&text),
+			    "the same request again, and a ledger does not say how the earlier one wentoutcome not known");
+	buffer_done(&text);
 	assert_int_equal(check_lines_exit_status(check), 11);
 	assert_string_equal(check_lines_notice(check, 0),
 			    "from a ledger alone no outcome is known: give the events file or a recording");
@@ -609,13 +664,40 @@ static void the_runs_own_policy_is_asked_for(void **state)
 	assert_int_equal(scene_finish(&scene, 0), 0);
 	check = judge_events(&scene, &no_overrides, policy);
 	found(check, FINDING_DUP_AFTER_SUCCESS, SEVERITY_LOW);
+	assert_string_equal(group(check, 0)->equal_except, "nonce");
 	assert_int_equal(check_lines_exit_status(check), 0);
 	assert_null(check_lines_notice(check, 0));
 	check_lines_free(check);
 	check = judge_events(&scene, &no_overrides, NULL);
 	found(check, FINDING_DUP_AFTER_SUCCESS, SEVERITY_HIGH);
+	assert_null(group(check, 0)->equal_except);
 	assert_string_equal(check_lines_notice(check, 0),
 			    "the run had a policy that is not given here: its severities, windows and scopes do not count");
+	check_lines_free(check);
+	scene_done(&scene);
+	policy_free(policy);
+}
+
+static void an_exact_match_is_not_weaker_again(void **state)
+{
+	struct policy *policy = NULL;
+	struct policy_error error;
+	struct check_lines *check;
+	struct scene scene;
+
+	(void)state;
+	assert_int_equal(policy_parse(BYTES("{\"rules\":[{\"match\":{},\"masks\":[\"$.nonce\"]}]}"), &policy, &error), 0);
+	scene_start(&scene);
+	scene.options.policy = policy;
+	scene_open(&scene);
+	post(&scene, 100, "", "{\"nonce\":1}", OK_ANSWER);
+	post(&scene, 100, "", "{\"nonce\":2}", OK_ANSWER);
+	post(&scene, 100, "", "{\"nonce\":2}", OK_ANSWER);
+	scene_finish(&scene, 0);
+	check = judge_events(&scene, &no_overrides, policy);
+	found(check, FINDING_DUP_AFTER_SUCCESS, SEVERITY_HIGH);
+	assert_int_equal(group(check, 0)->attempt, 3);
+	assert_null(group(check, 0)->equal_except);
 	check_lines_free(check);
 	scene_done(&scene);
 	policy_free(policy);
@@ -758,6 +840,8 @@ int main(void)
 		cmocka_unit_test(two_bearer_tokens_are_known_from_the_finding),
 		cmocka_unit_test(a_hole_is_undecidable_again),
 		cmocka_unit_test(every_sort_of_request_is_judged_as_live),
+		cmocka_unit_test(what_the_run_could_not_judge_stays_undecidable),
+		cmocka_unit_test(a_class_of_the_runs_own_policy_does_not_outlive_it),
 		cmocka_unit_test(a_mark_starts_a_new_window),
 		cmocka_unit_test(keys_and_replays_are_judged_as_live),
 		cmocka_unit_test(from_a_ledger_a_repeat_without_a_key_is_undecidable),
@@ -770,6 +854,7 @@ int main(void)
 		cmocka_unit_test(strict_raises),
 		cmocka_unit_test(another_policy_judges_events_anew),
 		cmocka_unit_test(the_runs_own_policy_is_asked_for),
+		cmocka_unit_test(an_exact_match_is_not_weaker_again),
 		cmocka_unit_test(a_broken_line_is_named_and_the_rest_is_judged),
 		cmocka_unit_test(no_damage_to_a_line_is_fatal),
 		cmocka_unit_test(events_without_a_summary_were_cut),

@@ -594,6 +594,34 @@ static void bytes_that_do_not_add_up_are_said(void **state)
 	scene_done(&scene);
 }
 
+/* The client repeats while the server's send has not returned yet: the answer was there all the same. */
+static void an_answer_counts_from_the_start_of_its_send(void **state)
+{
+	struct scene scene;
+	struct wire_event answer;
+	json_object *finding;
+	uint32_t first, second;
+
+	(void)state;
+	begin(&scene);
+	first = scene_connect(&scene, AGENT);
+	scene_send(&scene, first, CLIENT, POST_B);
+	scene_wait(&scene, 10);
+	answer = scene_on(&scene, wire_build_data(SERVER, 0, strlen(OK_2), 0, scene.now_ns), first, SERVER);
+	answer.when_ns += 5 * SCENE_MS;
+	scene_feed(&scene, &answer, BYTES(OK_2));
+	scene.ends[first][SERVER].sent = scene.ends[first][CLIENT].read = strlen(OK_2);
+	scene.accepted += strlen(OK_2);
+	scene_wait(&scene, 1);
+	second = scene_connect(&scene, AGENT);
+	scene_send(&scene, second, CLIENT, POST_B);
+	assert_int_equal(scene_finish(&scene, 0), 10);
+	finding = scene_event(&scene, "finding", 0);
+	assert_string_equal(scene_field(finding, "finding"), "dup_after_success");
+	assert_string_equal(scene_field(finding, "severity"), "high");
+	scene_done(&scene);
+}
+
 static void a_connection_older_than_the_observer_is_joined_late(void **state)
 {
 	struct scene scene;
@@ -668,6 +696,7 @@ int main(void)
 		cmocka_unit_test(the_same_4_tuple_again_is_another_connection),
 		cmocka_unit_test(the_tail_that_was_lost_shows_at_the_end),
 		cmocka_unit_test(bytes_that_do_not_add_up_are_said),
+		cmocka_unit_test(an_answer_counts_from_the_start_of_its_send),
 		cmocka_unit_test(a_connection_older_than_the_observer_is_joined_late),
 		cmocka_unit_test(every_cut_gives_the_same_lines),
 	};

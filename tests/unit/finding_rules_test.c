@@ -21,7 +21,7 @@ static void a_late_2xx_makes_a_timeout_high(void **state)
 
 	(void)state;
 	expect(verdict, "dup_after_timeout", "high");
-	assert_string_equal(verdict.rule, "a late 2xx shows that it was applied");
+	assert_string_equal(verdict.rule, "the earlier attempt got a late 2xx");
 	expect_pair(answered_late(303, MUCH_LATER), later, "dup_after_timeout", "high");
 	expect_pair(answered_late(302, MUCH_LATER), later, "dup_after_timeout", "medium");
 	expect_pair(answered_late(500, MUCH_LATER), later, "dup_after_timeout", "medium");

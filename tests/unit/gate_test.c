@@ -179,6 +179,20 @@ static void says_it_in_one_line(void **state)
 				  "messages + 0 in holes + 0 blind; command exited 0; exit 10");
 }
 
+static void without_a_command_there_is_no_exit_status_to_name(void **state)
+{
+	struct ask ask;
+	char text[1024];
+
+	(void)state;
+	begin(&ask);
+	ask.closing.command_status = -1;
+	close_it(&ask);
+	gate_sentence(&ask.gate, &ask.summary, text, sizeof(text));
+	assert_string_equal(text, "nightclerk: 0 requests (0 mutating), 0 findings (0 high, 0 medium, 0 low), 0 bytes = 0 in "
+				  "messages + 0 in holes + 0 blind");
+}
+
 static void names_what_lives_on_and_why_it_cannot_tell(void **state)
 {
 	struct ask ask;
@@ -222,6 +236,7 @@ int main(void)
 		cmocka_unit_test(blind_kinds_count_unless_they_are_allowed),
 		cmocka_unit_test(a_stream_that_never_was_http_does_not_matter),
 		cmocka_unit_test(says_it_in_one_line),
+		cmocka_unit_test(without_a_command_there_is_no_exit_status_to_name),
 		cmocka_unit_test(names_what_lives_on_and_why_it_cannot_tell),
 		cmocka_unit_test(a_text_that_does_not_fit_is_cut),
 	};

@@ -83,6 +83,7 @@ static void an_element_becomes_null_so_that_it_still_counts(void **state)
 {
 	(void)state;
 	leaves("$.t[0] $.t[2]", "{\"t\":[1,2,[3]]}", "{\"t\":[null,2,null]}", "1\n[3]\n");
+	leaves("$[*]", "[1,[2]]", "[null,null]", "1\n[2]\n"); /* a mask without any name */
 	leaves("$.t[*]", "{\"t\":[1,\"x\"]}", "{\"t\":[null,null]}", "1\n\"x\"\n");
 }
 

@@ -146,6 +146,23 @@ static void telemetry_by_policy_is_info(void **state)
 	end(&play);
 }
 
+/* Six calls at even gaps are polling, unless somebody knows that they write. */
+static void what_the_policy_calls_mutating_is_no_poll(void **state)
+{
+	struct play play;
+
+	(void)state;
+	for (int with = 0; with < 2; with++) {
+		start(&play, with ? RULE("\"class\":\"mutating\"") : NULL);
+		for (int i = 0; i < 6; i++) {
+			post(&play, 100, "", "{\"a\":1}");
+			scene_wait(&play.scene, 1988);
+		}
+		assert_int_equal(scene_finish(&play.scene, 0), with ? 10 : 0);
+		end(&play);
+	}
+}
+
 /* ---- severity ---- */
 
 static void a_cap_lowers_the_finding_and_the_gate_follows(void **state)
@@ -331,6 +348,7 @@ static void a_key_is_found_where_the_policy_says(void **state)
 		{"", "{\"order\":17}", "17", "body.order"},
 		{"", "{\"order\":{},\"requestId\":\"r\"}", "r", "body.requestId"},
 		{"", "{\"order\":\"\"}", NULL, NULL},
+		{"", "{\"order\":\"a\",\"order\":\"b\"}", NULL, NULL},
 	};
 	struct play play;
 
@@ -430,6 +448,83 @@ static void a_window_holds_among_many(void **state)
 	end(&play);
 }
 
+#define MANY 600
+
+static uint32_t random_below(uint64_t *seed, uint32_t limit)
+{
+	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(*seed >> 33) % limit;
+}
+
+/* One of a family that arrives out of the order in which they began, and is answered or not. */
+static struct call one_of_many(uint64_t *seed, uint64_t now_ns, uint64_t number, const struct policy_rule *rule)
+{
+	uint64_t first_ns = now_ns - random_below(seed, 90) * 1000 * SCENE_MS;
+	struct call call = {
+		.number = number,
+		.process = {.tgid = 1 + random_below(seed, 3), .start_ns = 1, .cgroup_id = 1 + random_below(seed, 2)},
+		.first_ns = first_ns,
+		.request_complete = true,
+		.class = CLASS_MUTATING,
+		.method = BYTES("POST"),
+		.has_sha = true,
+		.has_fingerprint = true,
+		.rule = rule,
+	};
+
+	if (random_below(seed, 4)) {
+		call.status = random_below(seed, 2) ? 200 : 503;
+		call.status_ns = first_ns + SCENE_MS;
+		call.status_in_time = call.response_complete = true;
+		call.response_first_ns = call.response_last_ns = first_ns + SCENE_MS;
+	}
+	return call;
+}
+
+/* Held against every pair: those that are skipped on the way would have said no more. */
+static void the_worst_pair_within_a_window_is_found_among_many(void **state)
+{
+	static const char *const texts[] = {
+		RULE("\"window\":{\"process\":60,\"across\":20}"), RULE("\"window\":{\"process\":20}"),
+		RULE("\"window\":{\"across\":40},\"scope\":\"cgroup\""), RULE("\"scope\":\"process\",\"window\":{\"process\":70}")};
+	static struct attempt_facts facts[MANY];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct policy *policy = NULL;
+		struct policy_error error;
+		struct attempts_options options = {.across_processes = true, .max_remembered = MANY};
+		struct attempts *attempts;
+		uint64_t seed = i, now_ns = 1000000 * SCENE_MS;
+
+		assert_int_equal(policy_parse(bytes_of_string(texts[i]), &policy, &error), 0);
+		options.finding.limits = policy_limits(policy);
+		attempts = attempts_new(&options);
+		for (size_t n = 0; n < MANY; n++) {
+			struct call call = one_of_many(&seed, now_ns, n + 1, policy_rule_at(policy, 0));
+			struct judgement judgement;
+			struct verdict worst = {0};
+			size_t earlier = 0;
+
+			attempt_facts_of(&call, &facts[n]);
+			for (size_t m = 0; m < n; m++) {
+				struct verdict verdict = finding_judge(&facts[m], &facts[n], &options.finding);
+
+				if (verdict.finding == FINDING_NONE || verdict_worse(&worst, &verdict))
+					continue;
+				worst = verdict;
+				earlier = m + 1;
+			}
+			assert_int_equal(attempts_add(attempts, &call, &judgement), 0);
+			assert_int_equal(judgement.verdict.severity, worst.severity);
+			assert_int_equal(judgement.earlier_number, earlier);
+			now_ns += random_below(&seed, 8) * 1000 * SCENE_MS;
+		}
+		attempts_free(attempts);
+		policy_free(policy);
+	}
+}
+
 static void scope_process_keeps_processes_apart(void **state)
 {
 	struct play play;
@@ -515,12 +610,65 @@ static void the_start_event_names_the_policy(void **state)
 	end(&play);
 }
 
+/* ---- recordings ---- */
+
+static struct recording_reader *record_and_open(const struct run_facts *facts, char **data)
+{
+	struct recording_writer *writer = NULL;
+	struct recording_reader *reader = NULL;
+	size_t size;
+
+	assert_int_equal(recording_writer_new(open_memstream(data, &size), facts, &writer), 0);
+	assert_int_equal(recording_writer_free(writer), 0);
+	assert_int_equal(recording_reader_new(fmemopen(*data, size, "rb"), &reader), 0);
+	return reader;
+}
+
+static void a_recording_brings_its_policy_byte_for_byte(void **state)
+{
+	static const char text[] = "\xef\xbb\xbf{ \"comment\": \"\\u0001 \\\\ / \xc3\xa9\",\r\n\t\"rules\": []}\n";
+	struct run_facts facts = {.run_id = "0123456789abcdef", .options = "{}"};
+	struct recording_reader *reader;
+	char *data;
+
+	(void)state;
+	reader = record_and_open(&facts, &data);
+	assert_int_equal(recording_facts(reader)->policy.size, 0);
+	recording_reader_free(reader);
+	free(data);
+	facts.policy = BYTES(text);
+	reader = record_and_open(&facts, &data);
+	assert_int_equal(recording_facts(reader)->policy.size, sizeof(text) - 1);
+	assert_memory_equal(recording_facts(reader)->policy.data, text, sizeof(text) - 1);
+	recording_reader_free(reader);
+	free(data);
+}
+
+/* Every byte of it escaped. */
+static void the_largest_policy_fits_a_recording(void **state)
+{
+	struct run_facts facts = {.run_id = "0123456789abcdef", .options = "{}"};
+	struct recording_reader *reader;
+	uint8_t *text = malloc(POLICY_BYTES_MAX);
+	char *data;
+
+	(void)state;
+	memset(text, 1, POLICY_BYTES_MAX);
+	facts.policy = (struct bytes){text, POLICY_BYTES_MAX};
+	reader = record_and_open(&facts, &data);
+	assert_int_equal(recording_facts(reader)->policy.size, POLICY_BYTES_MAX);
+	recording_reader_free(reader);
+	free(data);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_read_by_policy_is_no_finding),
 		cmocka_unit_test(a_get_that_the_policy_calls_mutating_is_judged),
 		cmocka_unit_test(telemetry_by_policy_is_info),
+		cmocka_unit_test(what_the_policy_calls_mutating_is_no_poll),
 		cmocka_unit_test(a_cap_lowers_the_finding_and_the_gate_follows),
 		cmocka_unit_test(a_cap_holds_for_what_comes_out_later),
 		cmocka_unit_test(severity_none_says_nothing_at_all),
@@ -534,10 +682,13 @@ int main(void)
 		cmocka_unit_test(a_retry_with_the_policys_key_is_safe),
 		cmocka_unit_test(attempts_out_of_the_window_do_not_count),
 		cmocka_unit_test(a_window_holds_among_many),
+		cmocka_unit_test(the_worst_pair_within_a_window_is_found_among_many),
 		cmocka_unit_test(scope_process_keeps_processes_apart),
 		cmocka_unit_test(scope_cgroup_looks_at_the_cgroup),
 		cmocka_unit_test(names_and_paths_of_the_policy_are_secret),
 		cmocka_unit_test(the_start_event_names_the_policy),
+		cmocka_unit_test(a_recording_brings_its_policy_byte_for_byte),
+		cmocka_unit_test(the_largest_policy_fits_a_recording),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,7 @@ struct scene_end {
 	uint32_t tgid;
 	bool holds_reads;
 	bool closed;
+	bool ended; /* its WIRE_END is out: nothing follows */
 };
 
 struct scene {
@@ -36,6 +37,7 @@ struct scene {
 	uint32_t connections;
 	uint64_t now_ns;
 	uint64_t accepted;
+	const char *client_comm; /* NULL = "agent" */
 	size_t cut; /* > 0: every send goes out as two events, cut after this many bytes */
 	json_object *events; /* array, after scene_finish() */
 	json_object *ledger;
@@ -79,7 +81,10 @@ static inline struct wire_event scene_on(struct scene *scene, struct wire_event 
 	event.read_bytes = end->read;
 	event.received_bytes = scene->ends[c][!side].sent;
 	if (event.tgid)
-		wire_build_process(&event, end->tgid, side == WIRE_BUILD_CLIENT ? "agent" : "server");
+		wire_build_process(&event, end->tgid,
+				   side == WIRE_BUILD_SERVER ? "server"
+				   : scene->client_comm	     ? scene->client_comm
+							     : "agent");
 	return event;
 }
 
@@ -166,6 +171,7 @@ static inline void scene_end_of(struct scene *scene, uint32_t c, int side)
 		wire_build_end(side, scene->ends[c][side].sent, scene->ends[c][!side].sent, scene->now_ns);
 
 	end = scene_on(scene, end, c, side);
+	scene->ends[c][side].ended = true;
 	scene_feed(scene, &end, (struct bytes){0});
 }
 
@@ -214,6 +220,8 @@ static inline int scene_end_run(struct scene *scene, int command_status)
 		for (int side = 0; side < 2; side++) {
 			struct wire_event end = wire_build_end(side, scene->ends[c][side].sent, 0, scene->now_ns);
 
+			if (scene->ends[c][side].ended)
+				continue;
 			end = scene_on(scene, end, c, side);
 			end.flags |= scene->ends[c][side].closed ? 0 : WIRE_STILL_OPEN;
 			scene_feed(scene, &end, (struct bytes){0});
