@@ -32,7 +32,7 @@ PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) 2>/dev/null)
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES) 2>/dev/null)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2
-CFLAGS ?= -O2 -g
+CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
 override CFLAGS += -std=gnu17 $(WARN) -D_GNU_SOURCE -DNIGHTCLERK_VERSION='"$(VERSION)"' -include user/banned.h
 ifneq ($(SANITIZE),)
 override CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -123,6 +123,7 @@ $(BUILD)/tests/live/%: tests/live/%.c
 # ---- running them ----
 CHECK := $(UNIT_TESTS)
 LIVE := $(sort $(wildcard tests/live/*.t))
+CLI := $(sort $(wildcard tests/cli/*.t))
 RUN := /usr/bin/python3 tests/run.py
 
 .PHONY: tests
@@ -133,7 +134,7 @@ unit-tests: $(UNIT_TESTS)
 
 .PHONY: check
 check: tests ## unit and case tests: no root, no network
-	@$(RUN) --label unit $(CHECK)
+	@$(RUN) --label unit $(CHECK) --label cli $(CLI)
 
 .PHONY: memcheck
 memcheck: tests ## the same under valgrind
@@ -151,7 +152,7 @@ demo: setup ## the main job on real traffic: one client, two charges, one alert 
 test: setup ## install what is missing, build, and run every test that this machine can run (root for the live ones)
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) tests
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) SANITIZE=address,undefined unit-tests
-	@$(RUN) --label unit $(CHECK) --label sanitizers $(CHECK:build/%=build/sanitize/%) \
+	@$(RUN) --label unit $(CHECK) --label cli $(CLI) --label sanitizers $(CHECK:build/%=build/sanitize/%) \
 		--label valgrind --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect' $(CHECK) \
 		--wrap '' --label mutants tools/mutate-table --label live $(LIVE)
 

@@ -16,6 +16,7 @@ struct replay {
 	const char *events;
 	const char *policy_path;
 	bool quiet;
+	uint64_t cut;
 	struct playback playback;
 	struct output *ledger_file;
 	struct output *events_file;
@@ -25,12 +26,14 @@ struct replay {
 
 static void print_help(void)
 {
-	printf("usage: nightclerk replay FILE [--ledger FILE] [--events FILE|-] [--policy FILE] [--quiet]\n\n"
+	printf("usage: nightclerk replay FILE [--ledger FILE] [--events FILE|-] [--policy FILE] [--quiet]\n"
+	       "                         [--cut SEED]\n\n"
 	       "Judges a recording again: the same ledger, events and alerts, byte for byte.\n\n"
 	       "  --ledger FILE    append one line per request to FILE\n"
 	       "  --events FILE|-  every event as JSON lines\n"
 	       "  --policy FILE    judge by this policy, not by the one in the recording\n"
-	       "  --quiet          no alerts and no summary line\n\n"
+	       "  --quiet          no alerts and no summary line\n"
+	       "  --cut SEED       every send in random pieces, for tests: the ledger must stay the same\n\n"
 	       "Exit status: 0, 10 a finding at or above the run's --fail-on, 11 cannot tell,\n"
 	       "1 the recording cannot be read, 2 usage.\n");
 }
@@ -42,6 +45,7 @@ static int parse(int argc, char **argv, struct replay *replay)
 					      {"events", required_argument, NULL, 'e'},
 					      {"policy", required_argument, NULL, 'p'},
 					      {"quiet", no_argument, NULL, 'q'},
+					      {"cut", required_argument, NULL, 'c'},
 					      {"help", no_argument, NULL, 'h'},
 					      {0}};
 	int id;
@@ -60,6 +64,13 @@ static int parse(int argc, char **argv, struct replay *replay)
 			break;
 		case 'q':
 			replay->quiet = true;
+			break;
+		case 'c':
+			replay->cut = strtoull(optarg, NULL, 10);
+			if (replay->cut == 0) {
+				fprintf(stderr, "nightclerk replay: --cut takes a number from 1 on\n");
+				return EXIT_USAGE + 1;
+			}
 			break;
 		case 'h':
 			print_help();
@@ -134,6 +145,7 @@ static int replay_run(struct replay *replay)
 {
 	int status = playback_open(&replay->playback, replay->path, replay->policy_path);
 
+	replay->playback.cut = replay->cut;
 	if (!status)
 		status = open_outputs(replay);
 	if (!status)

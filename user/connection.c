@@ -237,7 +237,8 @@ static void give_up(struct connection *connection, const char *why)
 		if (x->call.response_complete)
 			continue;
 		x->call.undecidable = true;
-		exchange_why(x, why);
+		if (!x->given_out) /* what happens after a request says nothing about its own line */
+			exchange_why(x, why);
 		move_to_waiting(connection->shared, x);
 		x->dirty = true;
 	}
@@ -571,17 +572,20 @@ static void decide(struct connection *connection, struct bytes input, uint64_t o
 	buffer_done(&first);
 }
 
-/* A server that speaks before any request: what it speaks is no HTTP/1.x. True when the connection was given up. */
-static bool speaks_first(struct connection *connection, const struct stream_piece *piece, const struct wire_event *event)
+/* A server that speaks before any request: its first words tell whether an answer may still find its request. */
+static void speak_first(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event)
 {
-	enum stream_protocol protocol = stream_sniff(piece->bytes, false);
+	struct end *server = &connection->end[SIDE_SERVER];
+	enum stream_protocol protocol;
 
+	hold_back(connection, SIDE_SERVER, input, offset, event->when_ns);
+	if (connection->given_up)
+		return;
+	protocol = stream_sniff(buffer_bytes(&server->pending), false);
 	if (protocol == STREAM_HTTP1 || protocol == STREAM_UNDECIDED)
-		return false;
-	count_blind(connection, SIDE_SERVER, piece->length);
+		return;
 	go_blind(connection, protocol == STREAM_HTTP2 ? BLIND_H2 : protocol == STREAM_TLS ? BLIND_TLS : BLIND_OTHER,
 		 event->when_ns);
-	return true;
 }
 
 static void take_bytes(struct connection *connection, enum connection_side side, const struct stream_piece *piece,
@@ -598,8 +602,8 @@ static void take_bytes(struct connection *connection, enum connection_side side,
 		decide(connection, piece->bytes, piece->offset, event);
 	} else if (side == SIDE_CLIENT) {
 		take_request(connection, piece->bytes, piece->offset, event);
-	} else if (!connection->first && piece->offset == 0 && speaks_first(connection, piece, event)) {
-		return;
+	} else if (!connection->spoke_http) {
+		speak_first(connection, piece->bytes, piece->offset, event);
 	} else {
 		take_response(connection, piece->bytes, piece->offset, event);
 	}
@@ -887,6 +891,13 @@ void connection_state(struct connection *connection, enum connection_side side, 
 		return;
 	if (event->read_bytes > end->read_bytes)
 		end->read_bytes = event->read_bytes;
+	/* It left the sequencer, so what it counts and we have not seen will not come: no close hides a hole. */
+	if (event->offset > end->stream.next_offset) {
+		struct wire_event seen_to_here = *event;
+
+		seen_to_here.kind = WIRE_END;
+		take_event(connection, side, &seen_to_here, (struct bytes){0});
+	}
 	/* A FIN follows every byte; straight to CLOSE is a RST, sent or received. */
 	if (leaves_sending(event)) {
 		if (side == SIDE_SERVER)

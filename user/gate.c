@@ -80,7 +80,7 @@ static void find_reasons(const struct gate *gate, const struct judge_options *op
 	if (gate->counters.recursion_misses)
 		incomplete(summary, "the kernel skipped a probe (recursion_misses)");
 	if (value[WIRE_COUNTER_LIFECYCLE_LOST])
-		incomplete(summary, "a connection or process event was lost: the lifecycle ring was full");
+		incomplete(summary, "a connection or process event was lost: the lifecycle ring or memory was full");
 	if (value[WIRE_COUNTER_NO_FLOW] || value[WIRE_COUNTER_NO_CALL])
 		incomplete(summary, "a kernel table was full: too many connections at once");
 	if (summary->accepted_bytes != summary->message_bytes + summary->hole_bytes + summary->blind_bytes)

@@ -55,6 +55,7 @@ struct observer {
 	size_t waiting_count;
 	uint64_t refused_requests;
 	struct seen_cgroup *cgroups;
+	uint64_t drain_failures; /* events may be gone without a hole to show it */
 	uint64_t next_tick_ns;
 	uint64_t next_counters_ns;
 	bool write_failed; /* said once */
@@ -228,11 +229,21 @@ static int feed_tick(struct observer *observer, uint64_t now_ns)
 	return feed(observer, &input);
 }
 
+static int drain_rings(struct observer *observer)
+{
+	int n = capture_drain(observer->capture, observer->sequencer);
+
+	if (n < 0)
+		observer->drain_failures++;
+	return n;
+}
+
 static int feed_counters(struct observer *observer, uint64_t now_ns)
 {
 	struct input input = {.kind = INPUT_COUNTERS, .now_ns = now_ns};
 	int err = capture_counters(observer->capture, &input.counters);
 
+	input.counters.value[WIRE_COUNTER_LIFECYCLE_LOST] += observer->drain_failures;
 	observer->next_counters_ns = now_ns + COUNTERS_NS;
 	return err ? err : feed(observer, &input);
 }
@@ -321,7 +332,7 @@ int observer_turn(struct observer *observer)
 
 	now_ns = clock_ns(CLOCK_MONOTONIC); /* before the drain: all that is older than the watermark is then in */
 	take_requests(observer, now_ns);
-	n = capture_drain(observer->capture, observer->sequencer);
+	n = drain_rings(observer);
 	go_through(observer, now_ns, false);
 	if (now_ns >= observer->next_tick_ns)
 		feed_tick(observer, now_ns);
@@ -377,11 +388,14 @@ int observer_finish(struct observer *observer, int command_status)
 	struct input drain = {.kind = INPUT_DRAIN};
 	int err = 0, n;
 
-	while ((n = capture_drain(observer->capture, observer->sequencer)) > 0)
+	while ((n = drain_rings(observer)) > 0)
 		;
 	err = n;
 	n = capture_flush_flows(observer->capture, observer->sequencer);
-	err = n < 0 ? n : err;
+	if (n < 0) {
+		observer->drain_failures++;
+		err = n;
+	}
 	sequencer_drain(observer->sequencer);
 	go_through(observer, clock_ns(CLOCK_MONOTONIC), true);
 	drain.now_ns = clock_ns(CLOCK_MONOTONIC);

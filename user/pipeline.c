@@ -176,6 +176,9 @@ static void identify(struct pipeline *pipeline, struct call *call)
 	int changed;
 
 	lost(pipeline, classify_call(pipeline->classifier, call));
+	/* What a server said of its tools may be what was lost: a name alone accuses nobody then. */
+	if (pipeline->memory_lost && call->protocol == PROTOCOL_MCP && call->class_source < CLASS_BY_PROTOCOL)
+		call->undecidable = true;
 	changed = classify_comparable_text(call, text, &pipeline->comparable);
 	if (changed == 1)
 		text = buffer_bytes(&pipeline->comparable);

@@ -57,6 +57,36 @@ int playback_open(struct playback *playback, const char *path, const char *polic
 	return status;
 }
 
+/* xorshift64: the same seed cuts alike on every machine. */
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* One send as several, none of them empty. What was accepted without being captured stays with the last. */
+static void feed_in_pieces(struct playback *playback, struct pipeline *pipeline, const struct input *whole)
+{
+	struct wire_event piece = *whole->wire.event;
+	struct bytes rest = whole->wire.payload;
+	struct input input = *whole;
+
+	input.wire.event = &piece;
+	do {
+		size_t longest = rest.size < 64 || next_random(&playback->cut) % 4 == 0 ? rest.size : 64;
+		size_t size = longest ? 1 + next_random(&playback->cut) % longest : 0;
+
+		input.wire.payload = bytes_take(&rest, size);
+		piece.captured_bytes = (uint32_t)size;
+		piece.length_bytes = rest.size ? size : whole->wire.event->length_bytes - (piece.offset - whole->wire.event->offset);
+		pipeline_feed(pipeline, &input);
+		piece.offset += size;
+		piece.seq += (uint32_t)size;
+	} while (rest.size);
+}
+
 bool playback_feed(struct playback *playback, struct pipeline *pipeline)
 {
 	struct input input;
@@ -65,7 +95,10 @@ bool playback_feed(struct playback *playback, struct pipeline *pipeline)
 		return false;
 	playback->now_ns = input.now_ns;
 	playback->closed |= input.kind == INPUT_CLOSING;
-	pipeline_feed(pipeline, &input);
+	if (playback->cut && input.kind == INPUT_WIRE && input.wire.event->kind == WIRE_DATA)
+		feed_in_pieces(playback, pipeline, &input);
+	else
+		pipeline_feed(pipeline, &input);
 	while (pipeline_next_muted(pipeline))
 		;
 	return true;

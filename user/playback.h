@@ -16,6 +16,7 @@ struct playback {
 	struct policy *policy;	    /* that of the caller, else the recorded one; NULL = none */
 	struct judge_options judge; /* of the recorded run, and of the caller's policy over them */
 	uint64_t now_ns;
+	uint64_t cut; /* > 0: every send comes in random pieces, by this seed; what is said must stay the same */
 	bool closed;
 };
 

@@ -442,11 +442,12 @@ static int take_secret_name(struct policy_parser *parser, struct bytes value, st
 	struct secret_rules *secrets = &parser->policy->secrets;
 	struct bytes *name = &parser->policy->query_names[secrets->query_name_count];
 	int err = policy_text_of(parser, value, "a name in query", GLOB_BYTES_MAX, name);
-	uint8_t *text = (uint8_t *)parser->policy->strings + ((const char *)name->data - parser->policy->strings);
+	uint8_t *text;
 
 	(void)unused;
 	if (err)
 		return err;
+	text = (uint8_t *)parser->policy->strings + ((const char *)name->data - parser->policy->strings);
 	for (size_t i = 0; i < name->size; i++)
 		if (text[i] >= 'A' && text[i] <= 'Z')
 			text[i] |= 0x20;

@@ -257,6 +257,13 @@ class Live:
         text = done.stderr.decode(errors="replace")
         check(result.stderr.endswith(text), f"replay says something else\n--- run\n{result.stderr}\n--- replay\n{text}")
         equal(done.returncode, result.status if result.status in (10, 11) else 0, "exit status of replay")
+        os.unlink(again[0])
+        cut = subprocess.run(
+            [NIGHTCLERK, "replay", self.path("recording"), "--ledger", again[0], "--quiet", "--cut", "7"],
+            stderr=subprocess.PIPE, timeout=HANG_SECONDS, check=False)
+        with open(again[0], "rb") as file, open(result.ledger_path, "rb") as other:
+            equal(file.read(), other.read(), "the ledger replayed in pieces")
+        equal(cut.returncode, done.returncode, "exit status of a replay in pieces")
         result.stderr = "".join(
             line for line in result.stderr.splitlines(keepends=True) if "will hold request and response bodies" not in line)
 

@@ -23,6 +23,7 @@
 
 #include "case_load.h"
 #include "gate.h"
+#include "sequencer.h"
 #include "coded_build.h"
 
 /* ---- the allocator ---- */
@@ -106,7 +107,7 @@ struct play {
 	const char *name;
 	const struct case_text *text;
 	void (*act)(struct scene *scene);
-	bool flagged;
+	int status; /* of the untouched run */
 };
 
 static void open_scene(struct scene *scene)
@@ -119,17 +120,37 @@ static void open_scene(struct scene *scene)
 	scene_open(scene);
 }
 
+static bool sequenced; /* else the events go straight into the pipeline */
+static struct sequencer *sequencer;
+
+/* As observer.c does it; the scene's events come in order, so that none of them waits. */
+static void feed_in_order(struct scene *scene, const struct wire_event *event, struct bytes payload)
+{
+	struct input input = {.kind = INPUT_WIRE, .now_ns = scene->now_ns};
+
+	if (sequencer_push(sequencer, event, payload))
+		scene->lost_events++;
+	while (sequencer_pull(sequencer, scene->now_ns + SEQUENCER_WATERMARK_NS + SEQUENCER_HOLD_NS, &input.wire.event,
+			      &input.wire.payload))
+		pipeline_feed(scene->pipeline, &input);
+}
+
 /* False: there was not even memory to begin. */
 static bool run(const struct play *play, struct scene *scene)
 {
 	open_scene(scene);
-	if (!scene->pipeline)
+	sequencer = sequenced ? sequencer_new() : NULL;
+	if (!scene->pipeline || (sequenced && !sequencer)) {
+		sequencer_free(sequencer);
 		return false;
+	}
+	scene->feed = sequenced ? feed_in_order : NULL;
 	if (play->text)
 		case_play(play->text, scene);
 	else
 		play->act(scene);
 	scene_end_run(scene, 0);
+	sequencer_free(sequencer);
 	return true;
 }
 
@@ -153,7 +174,8 @@ static void check_lines(const char *name, long n, struct bytes text)
 		fail_msg("%s, allocation %ld: the last line has no end", name, n);
 	for (size_t i = 0; i < json_object_array_length(lines); i++)
 		if (!json_object_array_get_idx(lines, i))
-			fail_msg("%s, allocation %ld: line %zu is no JSON:\n%.*s", name, n, i, (int)text.size, text.data);
+			fail_msg("%s, allocation %ld: line %zu is no JSON:\n%.*s", name, n, i, (int)text.size,
+				 text.data);
 	json_object_put(lines);
 }
 
@@ -167,7 +189,8 @@ static size_t times_said(const struct scene *scene, const char *finding, const c
 		const char *kind = scene_field(event, "kind"), *found = scene_field(event, "finding");
 		const char *level = scene_field(event, "severity");
 
-		if (strcmp(kind, "finding") == 0 && strcmp(found, finding) == 0 && level && strcmp(level, severity) == 0)
+		if (strcmp(kind, "finding") == 0 && strcmp(found, finding) == 0 && level &&
+		    strcmp(level, severity) == 0)
 			count++;
 	}
 	return count;
@@ -192,7 +215,7 @@ static void check_findings(const struct play *play, long n, struct scene *scene,
 static void check_run(const struct play *play, long n, struct scene *scene, const struct scene *untouched)
 {
 	int status = pipeline_exit_status(scene->pipeline), right = pipeline_exit_status(untouched->pipeline);
-	bool admits = strstr(pipeline_summary_line(scene->pipeline), "ran out of memory");
+	bool admits = strstr(pipeline_summary_line(scene->pipeline), "ran out of memory") || scene->lost_events;
 
 	check_lines(play->name, n, buffer_bytes(&scene->out.ledger));
 	check_lines(play->name, n, buffer_bytes(&scene->out.events));
@@ -233,7 +256,7 @@ static void torture(const struct play *play, long in_a_row)
 
 	run(play, &untouched);
 	untouched.events = scene_lines(buffer_bytes(&untouched.out.events));
-	assert_int_equal(pipeline_exit_status(untouched.pipeline), play->flagged ? GATE_EXIT_FINDING : 0);
+	assert_int_equal(pipeline_exit_status(untouched.pipeline), play->status);
 	do {
 		long left;
 
@@ -261,9 +284,16 @@ static void from_there_on(void **state)
 	torture(*state, LONG_MAX);
 }
 
+static void behind_the_sequencer(void **state)
+{
+	sequenced = true;
+	torture(*state, 1);
+	sequenced = false;
+}
+
 /* ---- plays that no case has ---- */
 
-static struct buffer gzip, zstd, aws;
+static struct buffer gzip, zstd, aws, tools;
 
 static void post(struct scene *scene, const char *headers, struct bytes body, const char *answer)
 {
@@ -346,7 +376,8 @@ static void pipelined_and_cut(struct scene *scene)
 	for (int i = 0; i < 3; i++) {
 		char text[128];
 
-		snprintf(text, sizeof(text), "POST /%d HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", i);
+		snprintf(text, sizeof(text),
+			 "POST /%d HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", i);
 		scene_send(scene, c, WIRE_BUILD_CLIENT, text);
 	}
 	scene_send(scene, c, WIRE_BUILD_SERVER, CREATED CREATED CREATED);
@@ -355,27 +386,68 @@ static void pipelined_and_cut(struct scene *scene)
 	scene_close(scene, c, WIRE_BUILD_SERVER);
 }
 
-static struct play plays[CASES_MAX + 5];
+#define PLAYS_MAX (CASES_MAX + 8)
+
+/* An answer in gzip that a later stage reads: the tool only reads, and may be called twice. */
+static void tools_in_gzip(struct scene *scene)
+{
+	static const char list[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}";
+	static const char call[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"create_a\"}}";
+	uint32_t c = scene_connect(scene, 4711);
+
+	for (int i = 0; i < 3; i++) {
+		const char *body = i ? call : list;
+		struct bytes answer = i ? BYTES("{}") : buffer_bytes(&tools);
+		char head[256];
+
+		snprintf(head, sizeof(head),
+			 "POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+			 strlen(body));
+		scene_send(scene, c, WIRE_BUILD_CLIENT, head);
+		scene_send(scene, c, WIRE_BUILD_CLIENT, body);
+		snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n%sContent-Length: %zu\r\n\r\n",
+			 i ? "" : "Content-Encoding: gzip\r\n", answer.size);
+		scene_send(scene, c, WIRE_BUILD_SERVER, head);
+		scene_send_bytes(scene, c, WIRE_BUILD_SERVER, answer);
+		scene_wait(scene, 100);
+	}
+}
+
+static void holes(struct scene *scene)
+{
+	uint32_t c = scene_connect(scene, 4711);
+
+	scene_send(scene, c, WIRE_BUILD_CLIENT, "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc");
+	scene_lose(scene, c, WIRE_BUILD_CLIENT, 4);
+	scene_send(scene, c, WIRE_BUILD_CLIENT, "xyz");
+	scene_send(scene, c, WIRE_BUILD_SERVER, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+	scene_lose(scene, c, WIRE_BUILD_SERVER, 7);
+}
+
+static struct play plays[PLAYS_MAX];
 static size_t play_count;
 
 static void make_plays(const struct case_texts *texts)
 {
 	static const struct play more[] = {
-		{"coded bodies", NULL, coded_bodies, true},
-		{"other bodies", NULL, other_bodies, false},
-		{"a keyed retry", NULL, keyed_retry, false},
-		{"marks and blind streams", NULL, marks_and_blind_streams, false},
-		{"pipelined and cut", NULL, pipelined_and_cut, false},
+		{"coded bodies", NULL, coded_bodies, GATE_EXIT_FINDING},
+		{"other bodies", NULL, other_bodies, 0},
+		{"a keyed retry", NULL, keyed_retry, 0},
+		{"marks and blind streams", NULL, marks_and_blind_streams, 0},
+		{"pipelined and cut", NULL, pipelined_and_cut, 0},
+		{"a list of tools in gzip", NULL, tools_in_gzip, 0},
+		{"holes", NULL, holes, GATE_EXIT_INCOMPLETE},
 	};
 
 	for (size_t i = 0; i < texts->count; i++) {
 		const struct case_text *text = &texts->cases[i];
 		struct scene scene;
 
-		plays[play_count] = (struct play){text->name, text, NULL, text->flagged};
+		plays[play_count] = (struct play){text->name, text, NULL, text->flagged ? GATE_EXIT_FINDING : 0};
 		/* A case whose rules are not there yet is no case of ours: cases_test says so. */
 		run(&plays[play_count], &scene);
-		if (pipeline_exit_status(scene.pipeline) == (text->flagged ? GATE_EXIT_FINDING : 0))
+		if (pipeline_exit_status(scene.pipeline) == plays[play_count].status)
 			play_count++;
 		scene_done(&scene);
 	}
@@ -384,27 +456,39 @@ static void make_plays(const struct case_texts *texts)
 	zstd = coded_zstd(BYTES(CODED_JSON), 0);
 	gzip = coded_gzip(buffer_bytes(&zstd), 0);
 	aws = coded_aws_chunked(BYTES(CODED_JSON), 9, 'a', "");
+	tools = coded_gzip(BYTES("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"create_a\","
+				 "\"annotations\":{\"readOnlyHint\":true}}]}}"), 1);
 }
 
 int main(void)
 {
 	static struct case_texts texts;
-	static struct CMUnitTest tests[2 * (CASES_MAX + 5)];
-	static char titles[2 * (CASES_MAX + 5)][100];
+	static struct CMUnitTest tests[3 * PLAYS_MAX];
+	static char titles[3 * PLAYS_MAX][100];
 	int failed;
 
 	case_load_all(&texts);
 	make_plays(&texts);
 	for (size_t i = 0; i < play_count; i++) {
-		snprintf(titles[2 * i], sizeof(titles[0]), "%s, each allocation failed once", plays[i].name);
-		snprintf(titles[2 * i + 1], sizeof(titles[0]), "%s, no memory from each allocation on", plays[i].name);
-		tests[2 * i] = (struct CMUnitTest){titles[2 * i], once, NULL, NULL, &plays[i]};
-		tests[2 * i + 1] = (struct CMUnitTest){titles[2 * i + 1], from_there_on, NULL, NULL, &plays[i]};
+		static const struct {
+			const char *what;
+			CMUnitTestFunction test;
+		} ways[] = {
+			{"each allocation failed once", once},
+			{"no memory from each allocation on", from_there_on},
+			{"behind the sequencer, each failed once", behind_the_sequencer},
+		};
+
+		for (size_t j = 0; j < 3; j++) {
+			snprintf(titles[3 * i + j], sizeof(titles[0]), "%s, %s", plays[i].name, ways[j].what);
+			tests[3 * i + j] = (struct CMUnitTest){titles[3 * i + j], ways[j].test, NULL, NULL, &plays[i]};
+		}
 	}
-	failed = _cmocka_run_group_tests("allocations", tests, 2 * play_count, NULL, NULL);
+	failed = _cmocka_run_group_tests("allocations", tests, 3 * play_count, NULL, NULL);
 	case_unload_all(&texts);
 	buffer_done(&zstd);
 	buffer_done(&gzip);
 	buffer_done(&aws);
+	buffer_done(&tools);
 	return failed;
 }

@@ -73,8 +73,12 @@ static inline struct buffer case_bytes(const char *directory, const char *file, 
 static inline struct case_step case_step_of(json_object *event, const char *directory, char letters[CASE_STEPS_MAX],
 					    uint32_t *opened)
 {
-	struct case_step step = {.t_ms = (uint64_t)case_number(event, "t_ms"), .pid = (uint32_t)case_number(event, "pid")};
-	const char *what = scene_field(event, "ev"), *letter = scene_field(event, "conn"), *by = scene_field(event, "by");
+	struct case_step step = {
+		.t_ms = (uint64_t)case_number(event, "t_ms"),
+		.pid = (uint32_t)case_number(event, "pid"),
+	};
+	const char *what = scene_field(event, "ev"), *letter = scene_field(event, "conn");
+	const char *by = scene_field(event, "by");
 
 	step.side = by && strcmp(by, "server") == 0 ? WIRE_BUILD_SERVER : WIRE_BUILD_CLIENT;
 	if (strcmp(what, "open") == 0)

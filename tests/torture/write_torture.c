@@ -68,7 +68,8 @@ static void arm(enum failure kind, long from, bool all)
 
 static const char *const batches[BATCHES] = {
 	"{\"t\":1}\n", "{\"t\":2}\n{\"t\":3}\n", "{\"t\":4}\n", "{\"t\":5}\n{\"t\":6}\n{\"t\":7}\n", "{\"t\":8}\n"};
-static const char all_lines[] = "{\"t\":1}\n{\"t\":2}\n{\"t\":3}\n{\"t\":4}\n{\"t\":5}\n{\"t\":6}\n{\"t\":7}\n{\"t\":8}\n";
+static const char all_lines[] = "{\"t\":1}\n{\"t\":2}\n{\"t\":3}\n{\"t\":4}\n"
+				"{\"t\":5}\n{\"t\":6}\n{\"t\":7}\n{\"t\":8}\n";
 
 static char path[] = "/tmp/nightclerk-torture-XXXXXX";
 

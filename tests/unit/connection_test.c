@@ -594,6 +594,33 @@ static void bytes_that_do_not_add_up_are_said(void **state)
 	scene_done(&scene);
 }
 
+/* Whatever comes in the same send after it: the line of a whole request is the same. */
+static void a_break_after_a_request_leaves_its_line_alone(void **state)
+{
+	static const char request[] = POST_B "\x01\x02 / HTTP/1.1\r\n\r\n";
+	struct buffer whole = {0};
+
+	(void)state;
+	for (size_t cut = 0; cut < sizeof(request); cut++) {
+		struct scene scene;
+		uint32_t c;
+
+		begin(&scene);
+		scene.cut = cut;
+		c = scene_connect(&scene, AGENT);
+		scene_send(&scene, c, CLIENT, request);
+		assert_int_equal(scene_finish(&scene, 0), 11);
+		assert_int_equal(json_object_array_length(scene.ledger), 1);
+		assert_null(ledger_field(&scene, 0, "why"));
+		if (cut == 0)
+			buffer_append(&whole, buffer_bytes(&scene.out.ledger));
+		assert_int_equal(scene.out.ledger.size, whole.size);
+		assert_memory_equal(scene.out.ledger.data, whole.data, whole.size);
+		scene_done(&scene);
+	}
+	buffer_done(&whole);
+}
+
 /* The client repeats while the server's send has not returned yet: the answer was there all the same. */
 static void an_answer_counts_from_the_start_of_its_send(void **state)
 {
@@ -696,6 +723,7 @@ int main(void)
 		cmocka_unit_test(the_same_4_tuple_again_is_another_connection),
 		cmocka_unit_test(the_tail_that_was_lost_shows_at_the_end),
 		cmocka_unit_test(bytes_that_do_not_add_up_are_said),
+		cmocka_unit_test(a_break_after_a_request_leaves_its_line_alone),
 		cmocka_unit_test(an_answer_counts_from_the_start_of_its_send),
 		cmocka_unit_test(a_connection_older_than_the_observer_is_joined_late),
 		cmocka_unit_test(every_cut_gives_the_same_lines),

@@ -111,7 +111,7 @@ static void what_was_not_seen_is_not_clean(void **state)
 	expect_incomplete(&ask, "bytes were not seen (holes)");
 	begin(&ask);
 	ask.gate.counters.value[WIRE_COUNTER_LIFECYCLE_LOST] = 1;
-	expect_incomplete(&ask, "a connection or process event was lost: the lifecycle ring was full");
+	expect_incomplete(&ask, "a connection or process event was lost: the lifecycle ring or memory was full");
 	begin(&ask);
 	ask.gate.counters.value[WIRE_COUNTER_NO_FLOW] = 1;
 	expect_incomplete(&ask, "a kernel table was full: too many connections at once");

@@ -18,6 +18,7 @@
 #include "scene.h"
 
 #define MIB (1024 * 1024)
+#define JSON "Content-Type: application/json\r\n"
 #define CREATED "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -189,7 +190,13 @@ static void a_million_headers_are_parsed_and_not_kept(void **state)
 	assert_int_equal(bytes_in("in_messages"), bytes_in("accepted"));
 }
 
-#define CONNECTIONS 100000
+/* Under valgrind, which shows in what it preloads, a tenth: it is some thirty times slower. */
+static uint32_t connection_count(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "vgpreload") ? 10000 : 100000;
+}
 
 /* The scene holds fewer: these go in as events, and the output is taken away as its writer does. */
 static void feed(struct wire_event event, uint32_t n, const char *text)
@@ -205,20 +212,20 @@ static void feed(struct wire_event event, uint32_t n, const char *text)
 static void a_hundred_thousand_connections_stay_within_64_mib_for_10000(void **state)
 {
 	static const char request[] = "GET /poll HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nAccept: */*\r\n\r\n";
-	const uint32_t size = sizeof(request) - 1, answer = sizeof(CREATED) - 1;
+	const uint32_t size = sizeof(request) - 1, answer = sizeof(CREATED) - 1, count = connection_count();
 	size_t before = allocated_bytes();
 
 	(void)state;
-	for (uint32_t n = 0; n < CONNECTIONS; n++) {
+	for (uint32_t n = 0; n < count; n++) {
 		feed(wire_build_open(WIRE_BUILD_CLIENT, scene.now_ns), n, "");
 		feed(wire_build_open(WIRE_BUILD_SERVER, scene.now_ns), n, "");
 		feed(wire_build_data(WIRE_BUILD_CLIENT, 0, size, 0, scene.now_ns), n, request);
 		feed(wire_build_data(WIRE_BUILD_SERVER, 0, answer, size, scene.now_ns), n, CREATED);
 		scene.accepted += size + answer;
 	}
-	if (allocated_bytes() - before > CONNECTIONS / 10000 * 64ULL * MIB)
+	if (allocated_bytes() - before > count / 10000 * 64ULL * MIB)
 		fail_msg("%zu MiB", (allocated_bytes() - before) / MIB);
-	for (uint32_t n = 0; n < CONNECTIONS; n++) {
+	for (uint32_t n = 0; n < count; n++) {
 		feed(wire_build_end(WIRE_BUILD_CLIENT, size, answer, scene.now_ns), n, "");
 		feed(wire_build_end(WIRE_BUILD_SERVER, answer, size, scene.now_ns), n, "");
 	}
@@ -303,12 +310,35 @@ static void one_byte_per_event_says_the_same(void **state)
 	}
 }
 
+/* ---- bytes that no event brings ---- */
+
+/* Only the close says how many there were: it may not pass for "no answer". */
+static void an_answer_that_was_lost_before_a_close_is_a_hole(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		uint32_t c = scene_connect(&scene, 4711);
+
+		scene_send(&scene, c, WIRE_BUILD_CLIENT, "POST /pay HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc");
+		scene.ends[c][WIRE_BUILD_SERVER].sent += 50;
+		scene.accepted += 50;
+		scene_close(&scene, c, WIRE_BUILD_SERVER);
+		scene_close(&scene, c, WIRE_BUILD_CLIENT);
+		scene_wait(&scene, 10);
+	}
+	assert_int_equal(scene_finish(&scene, 0), 11);
+	assert_int_equal(scene_count(&scene, "hole"), 2);
+	assert_string_equal(scene_field(scene_event(&scene, "finding", 0), "finding"), "undecidable");
+	assert_int_equal(bytes_in("in_holes"), 100);
+}
+
 /* ---- nesting ---- */
 
 #define DEEP 100000
 
 /* opening DEEP times, middle, closing DEEP times. */
-static struct buffer nested(const char *front, const char *opening, const char *middle, const char *closing, const char *back)
+static struct buffer nested(const char *front, const char *opening, const char *middle, const char *closing,
+			    const char *back)
 {
 	struct buffer text = {0};
 
@@ -326,7 +356,7 @@ static void post(uint32_t c, const char *path, struct bytes body)
 {
 	char head[256];
 
-	snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+	snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nHost: h\r\n" JSON "Content-Length: %zu\r\n\r\n",
 		 path, body.size);
 	scene_send(&scene, c, WIRE_BUILD_CLIENT, head);
 	scene_send_bytes(&scene, c, WIRE_BUILD_CLIENT, body);
@@ -378,7 +408,7 @@ static void a_list_of_tools_100000_deep_teaches_nothing(void **state)
 
 	(void)state;
 	post(c, "/mcp", BYTES("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"));
-	snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", answer.size);
+	snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n" JSON "Content-Length: %zu\r\n\r\n", answer.size);
 	scene_send(&scene, c, WIRE_BUILD_SERVER, head);
 	scene_send_bytes(&scene, c, WIRE_BUILD_SERVER, buffer_bytes(&answer));
 	post(c, "/mcp", BYTES("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"create_x\"}}"));
@@ -494,7 +524,7 @@ static void no_escape_sequence_gets_out_of_a_body(void **state)
 
 	(void)state;
 	snprintf(request, sizeof(request),
-		 "POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		 "POST /mcp HTTP/1.1\r\nHost: h\r\n" JSON "Content-Length: %zu\r\n\r\n%s",
 		 strlen(body), body);
 	play_evil(request);
 	assert_int_equal(json_object_array_length(scene.ledger), 2);
@@ -508,7 +538,7 @@ static void no_escape_sequence_gets_out_of_a_model(void **state)
 
 	(void)state;
 	snprintf(request, sizeof(request),
-		 "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		 "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n" JSON "Content-Length: %zu\r\n\r\n%s",
 		 strlen(body), body);
 	play_evil(request);
 }
@@ -556,6 +586,7 @@ int main(void)
 		TEST(a_hundred_thousand_connections_stay_within_64_mib_for_10000),
 		TEST(pipelined_requests_without_an_answer_are_given_up),
 		cmocka_unit_test(one_byte_per_event_says_the_same),
+		TEST(an_answer_that_was_lost_before_a_close_is_a_hole),
 		TEST(json_100000_deep_is_raw),
 		TEST(graphql_100000_deep_is_mutating),
 		TEST(a_list_of_tools_100000_deep_teaches_nothing),

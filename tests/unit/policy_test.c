@@ -285,6 +285,7 @@ static void refuses_bad_globs_and_masks_where_they_are(void **state)
 		{"{\"rules\": [{\"match\": {}, \"masks\": [\"nonce\"]}]}", 1, 37,
 		 "mask: a mask starts with $, as in $.nonce"},
 		{"{\"secrets\": {\"paths\": [\"/a/**\"]}}", 1, 24, "path: ** may only stand at its start: /**/"},
+		{"{\"secrets\": {\"query\": [3]}}", 1, 24, "a name in query is a text in quotes"},
 		{"{\"secrets\": {\"paths\": [\"/a/b\"]}}", 1, 24, "path: * must stand for what is secret in it"},
 		{"{\"secrets\": {\"paths\": [\"/**/b\"]}}", 1, 24, "path: * must stand for what is secret in it"},
 	};

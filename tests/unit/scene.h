@@ -39,6 +39,9 @@ struct scene {
 	uint64_t accepted;
 	const char *client_comm; /* NULL = "agent" */
 	size_t cut; /* > 0: every send goes out as two events, cut after this many bytes */
+	/* Where events go; NULL = into the pipeline. */
+	void (*feed)(struct scene *scene, const struct wire_event *event, struct bytes payload);
+	uint64_t lost_events;	 /* that a feed of its own could not take */
 	json_object *events; /* array, after scene_finish() */
 	json_object *ledger;
 };
@@ -47,7 +50,10 @@ static inline void scene_feed(struct scene *scene, struct wire_event *event, str
 {
 	struct input input = {.kind = INPUT_WIRE, .now_ns = scene->now_ns, .wire = {event, payload}};
 
-	pipeline_feed(scene->pipeline, &input);
+	if (scene->feed)
+		scene->feed(scene, event, payload);
+	else
+		pipeline_feed(scene->pipeline, &input);
 }
 
 static inline void scene_start(struct scene *scene)
@@ -227,6 +233,7 @@ static inline int scene_end_run(struct scene *scene, int command_status)
 			scene_feed(scene, &end, (struct bytes){0});
 		}
 	input.counters.value[WIRE_COUNTER_ACCEPTED_BYTES] = scene->accepted;
+	input.counters.value[WIRE_COUNTER_LIFECYCLE_LOST] = scene->lost_events;
 	pipeline_feed(scene->pipeline, &input);
 	input = (struct input){.kind = INPUT_DRAIN, .now_ns = scene->now_ns};
 	pipeline_feed(scene->pipeline, &input);
