@@ -123,6 +123,9 @@ $(BUILD)/tests/live/%: tests/live/%.c
 # ---- running them ----
 CHECK := $(UNIT_TESTS)
 LIVE := $(sort $(wildcard tests/live/*.t))
+VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect
+# hostile_test moves gigabytes: the sanitizers watch it, valgrind would take a quarter of an hour.
+VALGRIND_CHECK := $(filter-out %/hostile_test,$(CHECK))
 CLI := $(sort $(wildcard tests/cli/*.t))
 RUN := /usr/bin/python3 tests/run.py
 
@@ -138,7 +141,7 @@ check: tests ## unit and case tests: no root, no network
 
 .PHONY: memcheck
 memcheck: tests ## the same under valgrind
-	@$(RUN) --label valgrind --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect' $(CHECK)
+	@$(RUN) --jobs $(shell nproc) --label valgrind --wrap '$(VALGRIND)' $(VALGRIND_CHECK)
 
 .PHONY: live
 live: tests ## real sockets and real clients on this kernel, in network namespaces of their own (root)
@@ -152,9 +155,10 @@ demo: setup ## the main job on real traffic: one client, two charges, one alert 
 test: setup ## install what is missing, build, and run every test that this machine can run (root for the live ones)
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) tests
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) SANITIZE=address,undefined unit-tests
-	@$(RUN) --label unit $(CHECK) --label cli $(CLI) --label sanitizers $(CHECK:build/%=build/sanitize/%) \
-		--label valgrind --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect' $(CHECK) \
-		--wrap '' --label mutants tools/mutate-table --label live $(LIVE)
+	@$(RUN) --jobs $(shell nproc) --label unit $(CHECK) --label cli $(CLI) \
+		--label sanitizers $(CHECK:build/%=build/sanitize/%) \
+		--label valgrind --wrap '$(VALGRIND)' $(VALGRIND_CHECK) --wrap '' \
+		--jobs 1 --label mutants tools/mutate-table --label live $(LIVE)
 
 # Every allocation and every write failed once. The linker puts the failing calls in; see tests/torture/.
 TORTURE := $(patsubst tests/torture/%.c,$(BUILD)/tests/torture/%,$(wildcard tests/torture/*_torture.c))

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs test programs that print TAP, shows what failed, counts.
 
-usage: run.py [--label NAME] [--wrap 'COMMAND'] PROGRAM... [--label NAME ...]
+usage: run.py [--label NAME] [--wrap 'COMMAND'] [--jobs N] PROGRAM... [--label NAME ...]
+
+Programs run one after the other, or N at once; each option holds until it is
+given again.
 
 Exit status 0 only if nothing failed. A program that dies, prints no plan or
 prints fewer tests than it planned has failed, whatever its lines say.
@@ -13,6 +16,7 @@ import shlex
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 LINE = re.compile(r"^(not )?ok\b\s*(\d+)?\s*-?\s*(.*)$")
 LIMIT_SECONDS = int(os.environ.get("NIGHTCLERK_TEST_SECONDS", "900"))
@@ -61,31 +65,43 @@ def run(label, wrap, program):
     if broken:
         counts["failed"] += 1
         shown.append("not ok - %s %s" % (program, broken))
-    print("%-10s %-34s %4d passed %s%s  %.1f s" % (
+    said = ["%-10s %-34s %4d passed %s%s  %.1f s" % (
         label, os.path.basename(program), counts["passed"],
         "%d FAILED" % counts["failed"] if counts["failed"] else "0 failed",
         " %d skipped" % counts["skipped"] if counts["skipped"] else "",
-        time.monotonic() - started), flush=True)
-    for line in shown:
-        print("    " + line, flush=True)
+        time.monotonic() - started)]
+    said += ["    " + line for line in shown]
     if counts["failed"]:
-        for line in (text + errors.decode("utf-8", "replace")).splitlines()[-60:]:
-            print("    | " + line, flush=True)
+        said += ["    | " + line for line in (text + errors.decode("utf-8", "replace")).splitlines()[-60:]]
+    print("\n".join(said), flush=True)
     return counts
 
 
-def main(words):
-    label, wrap = "test", ""
-    total = {"passed": 0, "failed": 0, "skipped": 0}
+def batches(words):
+    """(label, wrap, jobs, programs), in order."""
+    label, wrap, jobs, programs = "test", "", 1, []
     words = iter(words)
     for word in words:
-        if word == "--label":
-            label = next(words)
-        elif word == "--wrap":
-            wrap = next(words)
+        if word in ("--label", "--wrap", "--jobs"):
+            if programs:
+                yield label, wrap, jobs, programs
+            programs, value = [], next(words)
+            label = value if word == "--label" else label
+            wrap = value if word == "--wrap" else wrap
+            jobs = int(value) if word == "--jobs" else jobs
         else:
-            for name, count in run(label, wrap, word).items():
-                total[name] += count
+            programs.append(word)
+    if programs:
+        yield label, wrap, jobs, programs
+
+
+def main(words):
+    total = {"passed": 0, "failed": 0, "skipped": 0}
+    for label, wrap, jobs, programs in batches(words):
+        with ThreadPoolExecutor(jobs) as pool:
+            for counts in pool.map(lambda program: run(label, wrap, program), programs):
+                for name, count in counts.items():
+                    total[name] += count
     print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % total, flush=True)
     return 1 if total["failed"] or not total["passed"] else 0
 

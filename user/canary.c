@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CANARY_PATIENCE_S 6
+#define CANARY_PATIENCE_S 20
 
 static const char request[] = "POST /canary HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 			      "Content-Length: 13\r\n\r\n{\"canary\": 1}";
