@@ -235,7 +235,8 @@ bool canary_over(struct canary *canary, char *reason)
 	for (int i = 0; i < 2; i++)
 		if (canary->pids[i] && waitpid(canary->pids[i], &canary->statuses[i], WNOHANG) == canary->pids[i])
 			canary->pids[i] = 0;
-	if (canary->pids[0] || canary->pids[1])
+	/* A client that failed says enough: its server would wait for it in vain. */
+	if (canary->pids[0] || (canary->pids[1] && canary->statuses[0] == 0))
 		return false;
 	snprintf(reason, CANARY_REASON_MAX, "%s", cause_of(canary->statuses[0]));
 	if (!*reason)

@@ -26,7 +26,7 @@ void canary_feed(struct canary *canary, const struct input *input);
 /* The duplicate was found: dup_after_success, high, of the second of two requests. */
 bool canary_seen(const struct canary *canary);
 /*
- * True when both children have ended; then reason says what kept them from
+ * True when both children have ended, or the client has failed; then reason says what kept them from
  * talking ("127.0.0.1 cannot be reached: is lo up?"), or is empty.
  */
 bool canary_over(struct canary *canary, char *reason);
