@@ -798,10 +798,31 @@ void connection_open(struct connection *connection, enum connection_side side, c
 	}
 }
 
+/*
+ * The client had received more than we have seen of the server, and the
+ * sequencer waited for it in vain: what is not answered here may well be. One
+ * byte more may be the FIN.
+ */
+static void doubt_what_is_open(struct connection *connection, const struct wire_event *event)
+{
+	if (connection->given_up || event->received_bytes <= connection->end[SIDE_SERVER].stream.next_offset + 1)
+		return;
+	for (struct exchange *x = connection->first; x; x = x->next) {
+		if (x->call.response_complete || x->call.undecidable)
+			continue;
+		x->call.undecidable = true;
+		exchange_why(x, "the client received bytes that were not seen");
+		if (x->given_out)
+			push(connection->shared, CONNECTION_CHANGED, x, event->when_ns);
+	}
+}
+
 void connection_data(struct connection *connection, enum connection_side side, const struct wire_event *event, struct bytes payload)
 {
 	struct end *end = &connection->end[side];
 
+	if (side == SIDE_CLIENT)
+		doubt_what_is_open(connection, event);
 	if (event->read_bytes > end->read_bytes)
 		end->read_bytes = event->read_bytes;
 	if (side == SIDE_SERVER && event->tgid)

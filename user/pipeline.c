@@ -20,6 +20,7 @@
 #define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
 #include <uthash.h>
 
+#define UNSEEN_TOOLS_MAX 16
 #define PLAIN_KEPT_BYTES (4 * 1024 * 1024)
 
 struct cgroup {
@@ -41,6 +42,8 @@ struct pipeline {
 	struct alerts *alerts;
 	struct refusals refusals;
 	struct gate gate;
+	struct endpoint unseen[UNSEEN_TOOLS_MAX]; /* servers whose list of tools was not seen whole; full = all of them */
+	size_t unseen_count;
 	struct buffer plain;	    /* a body without its content codings */
 	struct canonical canonical; /* used again for every body */
 	struct buffer comparable;
@@ -169,6 +172,17 @@ static struct bytes apply_masks(struct pipeline *pipeline, struct call *call, st
 	return changed == 1 ? buffer_bytes(&pipeline->unmasked) : text;
 }
 
+/* What this server said of its tools may be among what was lost: a tool's name alone accuses nobody then. */
+static bool tools_unseen(const struct pipeline *pipeline, const struct call *call)
+{
+	if (pipeline->memory_lost || pipeline->unseen_count == UNSEEN_TOOLS_MAX)
+		return true;
+	for (size_t i = 0; i < pipeline->unseen_count; i++)
+		if (memcmp(&pipeline->unseen[i], &call->server, sizeof(call->server)) == 0)
+			return true;
+	return false;
+}
+
 /* Class first: which members of a body are volatile depends on the protocol that was recognised. */
 static void identify(struct pipeline *pipeline, struct call *call)
 {
@@ -176,8 +190,7 @@ static void identify(struct pipeline *pipeline, struct call *call)
 	int changed;
 
 	lost(pipeline, classify_call(pipeline->classifier, call));
-	/* What a server said of its tools may be what was lost: a name alone accuses nobody then. */
-	if (pipeline->memory_lost && call->protocol == PROTOCOL_MCP && call->class_source < CLASS_BY_PROTOCOL)
+	if (call->protocol == PROTOCOL_MCP && call->class_source < CLASS_BY_PROTOCOL && tools_unseen(pipeline, call))
 		call->undecidable = true;
 	changed = classify_comparable_text(call, text, &pipeline->comparable);
 	if (changed == 1)
@@ -212,10 +225,17 @@ static void report(struct pipeline *pipeline, const struct judgement *judgement,
 	write_alert(pipeline, judgement, call);
 }
 
-/* What an MCP server says of its tools counts for every call after it. */
+/* What an MCP server says of its tools counts for every call after it, and so does that it was not seen. */
 static void learn(struct pipeline *pipeline, struct call *call)
 {
-	if (!call->wants_answer || !call->response_complete || call->response_holes)
+	bool may_list = call->mcp_lists_tools || call->request_holes;
+
+	if (may_list && (call->undecidable || call->request_holes || call->response_holes)) {
+		if (!tools_unseen(pipeline, call))
+			pipeline->unseen[pipeline->unseen_count++] = call->server;
+		return;
+	}
+	if (!call->wants_answer || !call->response_complete)
 		return;
 	call->wants_answer = false;
 	lost(pipeline, classify_answer(pipeline->classifier, call, call->answer));

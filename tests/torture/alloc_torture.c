@@ -196,7 +196,17 @@ static size_t times_said(const struct scene *scene, const char *finding, const c
 	return count;
 }
 
-/* Nothing is said at medium or high that the untouched run does not say as often. */
+/* Before a failure: cmocka's own messages are short. */
+static void show(const struct scene *scene)
+{
+	fwrite(scene->out.events.data, 1, scene->out.events.size, stderr);
+}
+
+/*
+ * Nothing is said at medium or high that the untouched run does not say as
+ * often. Where an event was lost before the pipeline, which the summary says, a
+ * repeat may go by another name, but nothing is called a repeat that is none.
+ */
 static void check_findings(const struct play *play, long n, struct scene *scene, const struct scene *untouched)
 {
 	scene->events = scene_lines(buffer_bytes(&scene->out.events));
@@ -207,8 +217,12 @@ static void check_findings(const struct play *play, long n, struct scene *scene,
 		if (strcmp(scene_field(event, "kind"), "finding") != 0 || !severity ||
 		    (strcmp(severity, "medium") != 0 && strcmp(severity, "high") != 0))
 			continue;
-		if (times_said(scene, finding, severity) > times_said(untouched, finding, severity))
+		if (scene->lost_events && pipeline_exit_status(untouched->pipeline) == GATE_EXIT_FINDING)
+			continue;
+		if (times_said(scene, finding, severity) > times_said(untouched, finding, severity)) {
+			show(scene);
 			fail_msg("%s, allocation %ld: %s %s is wrong", play->name, n, finding, severity);
+		}
 	}
 }
 
@@ -220,9 +234,10 @@ static void check_run(const struct play *play, long n, struct scene *scene, cons
 	check_lines(play->name, n, buffer_bytes(&scene->out.ledger));
 	check_lines(play->name, n, buffer_bytes(&scene->out.events));
 	check_findings(play, n, scene, untouched);
-	if (!admits && !says_the_same(scene, untouched))
-		fail_msg("%s, allocation %ld: says something else and does not admit it\n%.*s", play->name, n,
-			 (int)scene->out.events.size, scene->out.events.data);
+	if (!admits && !says_the_same(scene, untouched)) {
+		show(scene);
+		fail_msg("%s, allocation %ld: says something else and does not admit it", play->name, n);
+	}
 	if (status != right && status != GATE_EXIT_INCOMPLETE)
 		fail_msg("%s, allocation %ld: exit %d instead of %d", play->name, n, status, right);
 	if (admits && status != GATE_EXIT_INCOMPLETE && status != GATE_EXIT_FINDING)

@@ -332,6 +332,22 @@ static void an_answer_that_was_lost_before_a_close_is_a_hole(void **state)
 	assert_int_equal(bytes_in("in_holes"), 100);
 }
 
+/* The client sends on, having received what we have not seen: the call may be answered, not open. */
+static void an_answer_that_only_the_client_saw_leaves_a_repeat_undecidable(void **state)
+{
+	uint32_t c = scene_connect(&scene, 4711);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		scene_send(&scene, c, WIRE_BUILD_CLIENT, "POST /pay HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc");
+		scene.ends[c][WIRE_BUILD_SERVER].sent += 50;
+		scene.accepted += 50;
+		scene_wait(&scene, 10);
+	}
+	assert_int_equal(scene_finish(&scene, 0), 11);
+	assert_string_equal(scene_field(scene_event(&scene, "finding", 0), "finding"), "undecidable");
+}
+
 /* ---- nesting ---- */
 
 #define DEEP 100000
@@ -587,6 +603,7 @@ int main(void)
 		TEST(pipelined_requests_without_an_answer_are_given_up),
 		cmocka_unit_test(one_byte_per_event_says_the_same),
 		TEST(an_answer_that_was_lost_before_a_close_is_a_hole),
+		TEST(an_answer_that_only_the_client_saw_leaves_a_repeat_undecidable),
 		TEST(json_100000_deep_is_raw),
 		TEST(graphql_100000_deep_is_mutating),
 		TEST(a_list_of_tools_100000_deep_teaches_nothing),
