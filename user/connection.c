@@ -44,7 +44,6 @@ struct connection {
 	bool given_up;		     /* blind or broken: bytes are only counted */
 	bool blind;
 	bool spoke_http;
-	bool late;
 	enum blind_kind blind_kind;
 	enum call_closer closed_first;
 };
@@ -199,11 +198,6 @@ void connection_free(struct connection *connection)
 		exchange_free(exchange);
 	}
 	free(connection);
-}
-
-bool connection_is_late(const struct connection *connection)
-{
-	return connection->late;
 }
 
 static struct process process_of(const struct wire_event *event)
@@ -789,7 +783,6 @@ void connection_open(struct connection *connection, enum connection_side side, c
 	if (connection->given_up)
 		return;
 	if (event->flags & (WIRE_JOINED_LATE | WIRE_MPTCP | WIRE_KTLS)) {
-		connection->late = event->flags & WIRE_JOINED_LATE;
 		go_blind(connection,
 			 event->flags & WIRE_MPTCP  ? BLIND_MPTCP
 			 : event->flags & WIRE_KTLS ? BLIND_KTLS

@@ -94,8 +94,6 @@ void connection_process_exited(struct connection_shared *shared, uint32_t tgid, 
 /* Time passed: response events that waited long enough for proof of delivery. */
 void connection_tick(struct connection_shared *shared, uint64_t now_ns);
 
-bool connection_is_late(const struct connection *connection);
-
 /* Appends a copy to the queue; false (and out_of_memory) when that cannot be. */
 bool connection_push(struct connection_shared *shared, const struct connection_result *result);
 

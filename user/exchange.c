@@ -5,6 +5,7 @@
  * the next message while this call may wait minutes for its answer.
  */
 #include "exchange.h"
+#include "secret.h"
 #include "decode.h"
 
 #include <errno.h>
@@ -65,15 +66,6 @@ static bool take_authority(struct bytes *target, struct bytes *ret_authority)
 	return true;
 }
 
-static struct bytes without_userinfo(struct bytes authority)
-{
-	const uint8_t *at = authority.size ? memrchr(authority.data, '@', authority.size) : NULL;
-
-	if (at)
-		bytes_take(&authority, (size_t)(at - authority.data) + 1);
-	return authority;
-}
-
 static void split_target(struct call *call)
 {
 	struct bytes target = call->head->target;
@@ -89,7 +81,7 @@ static void split_target(struct call *call)
 		authority = host->value;
 		call->has_host = true;
 	}
-	call->host = without_userinfo(authority);
+	call->host = secret_strip_userinfo(authority);
 	target.size = bytes_find(target, '#');
 	call->path = bytes_take(&target, bytes_find(target, '?'));
 	if (call->path.size == 0 && !bytes_equal(call->method, BYTES("CONNECT")))
