@@ -6,7 +6,10 @@
  * tracepoint: BTF tracepoints throughout. For kernels without kprobes.
  * kprobe:     a kprobe and classic tracepoints, which do not lose a call when
  *             the program is preempted by another thread that enters it.
+ *
+ * What a softirq may do comes in three copies, in this order: copies.bpf.h.
  */
+#include "copies.bpf.h"
 #include "scan.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -30,21 +33,24 @@ int BPF_PROG(tracepoint_send_end, struct sock *sk, int accepted)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(tracepoint_state, struct sock *sk, int old_state, int new_state)
 {
-	on_state(sk, old_state, new_state);
+	if (copy_for_held(sk, COPIES_STATE, new_state))
+		on_state(sk, old_state, new_state);
 	return 0;
 }
 
 SEC("tp_btf/tcp_receive_reset")
 int BPF_PROG(tracepoint_reset, struct sock *sk)
 {
-	on_reset(sk);
+	if (copy_for_held(sk, COPIES_RESET, 0))
+		on_reset(sk);
 	return 0;
 }
 
 SEC("tp_btf/tcp_destroy_sock")
 int BPF_PROG(tracepoint_destroy, struct sock *sk)
 {
-	on_destroy(sk);
+	if (copy_for_held(sk, COPIES_DESTROY, 0))
+		on_destroy(sk);
 	return 0;
 }
 
@@ -99,21 +105,30 @@ int BPF_KRETPROBE(kprobe_send_return, int accepted)
 SEC("tp/sock/inet_sock_set_state")
 int kprobe_state(struct trace_event_raw_inet_sock_set_state *event)
 {
-	on_state((struct sock *)event->skaddr, event->oldstate, event->newstate);
+	struct sock *sk = (struct sock *)event->skaddr;
+
+	if (copy_for_held(sk, COPIES_STATE, event->newstate))
+		on_state(sk, event->oldstate, event->newstate);
 	return 0;
 }
 
 SEC("tp/tcp/tcp_receive_reset")
 int kprobe_reset(struct trace_event_raw_tcp_event_sk *event)
 {
-	on_reset((struct sock *)event->skaddr);
+	struct sock *sk = (struct sock *)event->skaddr;
+
+	if (copy_for_held(sk, COPIES_RESET, 0))
+		on_reset(sk);
 	return 0;
 }
 
 SEC("tp/tcp/tcp_destroy_sock")
 int kprobe_destroy(struct trace_event_raw_tcp_event_sk *event)
 {
-	on_destroy((struct sock *)event->skaddr);
+	struct sock *sk = (struct sock *)event->skaddr;
+
+	if (copy_for_held(sk, COPIES_DESTROY, 0))
+		on_destroy(sk);
 	return 0;
 }
 
@@ -136,6 +151,56 @@ SEC("tp/sched/sched_process_exit")
 int kprobe_exit(void *event)
 {
 	on_exit((struct task_struct *)bpf_get_current_task());
+	return 0;
+}
+
+/* ---- either door: the copies for sockets that no process holds ---- */
+
+SEC("raw_tp/inet_sock_set_state")
+int BPF_PROG(softirq_state, struct sock *sk, int old_state, int new_state)
+{
+	if (copy_for_softirq(sk, COPIES_STATE, new_state))
+		on_state(sk, old_state, new_state);
+	return 0;
+}
+
+SEC("raw_tp/inet_sock_set_state")
+int BPF_PROG(spare_state, struct sock *sk, int old_state, int new_state)
+{
+	if (copy_to_spare(sk, COPIES_STATE, new_state))
+		on_state(sk, old_state, new_state);
+	return 0;
+}
+
+SEC("raw_tp/tcp_receive_reset")
+int BPF_PROG(softirq_reset, struct sock *sk)
+{
+	if (copy_for_softirq(sk, COPIES_RESET, 0))
+		on_reset(sk);
+	return 0;
+}
+
+SEC("raw_tp/tcp_receive_reset")
+int BPF_PROG(spare_reset, struct sock *sk)
+{
+	if (copy_to_spare(sk, COPIES_RESET, 0))
+		on_reset(sk);
+	return 0;
+}
+
+SEC("raw_tp/tcp_destroy_sock")
+int BPF_PROG(softirq_destroy, struct sock *sk)
+{
+	if (copy_for_softirq(sk, COPIES_DESTROY, 0))
+		on_destroy(sk);
+	return 0;
+}
+
+SEC("raw_tp/tcp_destroy_sock")
+int BPF_PROG(spare_destroy, struct sock *sk)
+{
+	if (copy_to_spare(sk, COPIES_DESTROY, 0))
+		on_destroy(sk);
 	return 0;
 }
 

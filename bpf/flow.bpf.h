@@ -88,13 +88,24 @@ static __always_inline void flow_sync(struct flow *flow, struct tcp_sock *tp)
 		flow_sync_received(flow, tp);
 }
 
+static __always_inline u64 sock_sent(struct tcp_sock *tp)
+{
+	return BPF_CORE_READ(tp, bytes_sent) - BPF_CORE_READ(tp, bytes_retrans);
+}
+
+/* A struct sock may be a new connection's while the flow of its last one still stands, its end unseen. */
+static __always_inline bool flow_is_of(const struct flow *flow, struct tcp_sock *tp)
+{
+	return flow->send_base_seq == BPF_CORE_READ(tp, snd_nxt) - (u32)sock_sent(tp);
+}
+
 /*
  * Both bases are the sequence numbers after the SYNs, also when we came late
  * or when the SYN held data: both ends then name the same two numbers.
  */
 static __always_inline void flow_anchor(struct flow *flow, struct tcp_sock *tp)
 {
-	u64 sent = BPF_CORE_READ(tp, bytes_sent) - BPF_CORE_READ(tp, bytes_retrans);
+	u64 sent = sock_sent(tp);
 	u32 snd_nxt = BPF_CORE_READ(tp, snd_nxt);
 
 	flow->write_seq = BPF_CORE_READ(tp, write_seq);

@@ -129,6 +129,13 @@ static __always_inline void on_established(struct sock *sk, u8 old_state)
 	struct tuple tuple;
 	u16 flags;
 
+	if (flow && flow->stage >= FLOW_OPEN) {
+		if (flow_is_of(flow, (struct tcp_sock *)sk)) /* fast open: it has sent already */
+			return;
+		flow_end(flow, sk);
+		bpf_map_delete_elem(&flows, &key);
+		flow = NULL;
+	}
 	if (flow && flow->stage != FLOW_CONNECTING)
 		return;
 	sock_tuple(sk, &tuple);

@@ -167,6 +167,7 @@ enum wire_counter {
 	WIRE_COUNTER_NO_FLOW,	     /* the flow table was full */
 	WIRE_COUNTER_NO_CALL,	     /* the call table was full */
 	WIRE_COUNTER_LIFECYCLE_LOST, /* a lifecycle record could not be reserved */
+	WIRE_COUNTER_HARMLESS_MISSES, /* recursion misses that another copy made good: copies.bpf.h */
 	WIRE_COUNTER_LOST_BYTES = 8, /* + enum wire_cause */
 	WIRE_COUNTER_COUNT = WIRE_COUNTER_LOST_BYTES + 16,
 };

@@ -244,7 +244,7 @@ static void choose_programs(struct capture *capture, const struct capture_option
 	bpf_object__for_each_program (program, capture->skeleton->obj) {
 		const char *name = bpf_program__name(program);
 		const char *door = capture_door_name(capture->door);
-		bool of_door = !strncmp(name, door, strlen(door));
+		bool of_door = !strncmp(name, door, strlen(door)) || capture_is_copy(name);
 
 		bpf_program__set_autoattach(program, of_door);
 		bpf_program__set_autoload(program, of_door);

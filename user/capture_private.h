@@ -55,6 +55,9 @@ struct capture {
 	int error;
 };
 
+/* Of either door: bpf/copies.bpf.h. */
+bool capture_is_copy(const char *program_name);
+
 /* What the kernel calls the process that the caller's pid namespace numbers tgid. 0 or -errno. */
 int capture_resolve_tgid(const struct capture *capture, uint32_t tgid, uint32_t *ret_tgid);
 

@@ -15,7 +15,18 @@
 
 /* ---- counters ---- */
 
-static uint64_t recursion_misses(const struct capture *capture)
+static bool is_spare(const char *program_name)
+{
+	return !strncmp(program_name, "spare_", strlen("spare_"));
+}
+
+bool capture_is_copy(const char *program_name)
+{
+	return !strncmp(program_name, "softirq_", strlen("softirq_")) || is_spare(program_name);
+}
+
+/* A spare that was kept out had nothing to do, or the copy before it was kept out too, and counts. */
+static uint64_t kernel_misses(const struct capture *capture)
 {
 	struct bpf_program *program;
 	uint64_t misses = 0;
@@ -25,7 +36,9 @@ static uint64_t recursion_misses(const struct capture *capture)
 		uint32_t size = sizeof(info);
 		int fd = bpf_program__fd(program);
 
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+		if (fd < 0 || is_spare(bpf_program__name(program)))
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &size))
 			misses += info.recursion_misses;
 	}
 	return misses;
@@ -33,24 +46,26 @@ static uint64_t recursion_misses(const struct capture *capture)
 
 int capture_counters(const struct capture *capture, struct counters *ret_counters)
 {
-	int cpus = libbpf_num_possible_cpus(), fd = capture->counters_fd, error = 0;
+	int cpus = libbpf_num_possible_cpus(), error = 0;
 	struct counters sum = {};
-	uint64_t *values;
+	uint64_t *values, misses;
 
 	if (cpus < 0)
 		return cpus;
 	values = calloc((size_t)cpus, sizeof(*values));
 	if (!values)
 		return -ENOMEM;
+	misses = kernel_misses(capture); /* first: whatever of them was harmless has been called so by then */
 	for (uint32_t i = 0; i < WIRE_COUNTER_COUNT && !error; i++) {
-		error = bpf_map_lookup_elem(fd, &i, values);
+		error = bpf_map_lookup_elem(capture->counters_fd, &i, values);
 		for (int cpu = 0; cpu < cpus && !error; cpu++)
 			sum.value[i] += values[cpu];
 	}
 	free(values);
 	if (error)
 		return error;
-	sum.recursion_misses = recursion_misses(capture);
+	if (misses > sum.value[WIRE_COUNTER_HARMLESS_MISSES])
+		sum.recursion_misses = misses - sum.value[WIRE_COUNTER_HARMLESS_MISSES];
 	*ret_counters = sum;
 	return 0;
 }

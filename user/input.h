@@ -25,7 +25,7 @@ enum input_kind {
 /* Sums over all CPUs; they only grow. */
 struct counters {
 	uint64_t value[WIRE_COUNTER_COUNT];
-	uint64_t recursion_misses; /* of all programs */
+	uint64_t recursion_misses; /* of all programs, without WIRE_COUNTER_HARMLESS_MISSES */
 };
 
 struct survivor { /* a process of the tree that outlives the command */

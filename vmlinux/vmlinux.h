@@ -152,8 +152,13 @@ struct dst_entry {
 	struct net_device *dev;
 };
 
+typedef struct {
+	int owned; /* by a process, as against a softirq */
+} socket_lock_t;
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
 	struct dst_entry *sk_dst_cache;
 	u16 sk_protocol; /* 16 bits since 5.6 */
 	u8 sk_shutdown;
