@@ -7,16 +7,6 @@
 
 #include <errno.h>
 
-struct bytes bytes_of_string(const char *string)
-{
-	return string ? (struct bytes){(const uint8_t *)string, strlen(string)} : (struct bytes){0};
-}
-
-bool bytes_equal(struct bytes a, struct bytes b)
-{
-	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
 static uint8_t lower(uint8_t c)
 {
 	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
@@ -58,28 +48,12 @@ size_t bytes_find(struct bytes b, uint8_t c)
 	return at ? (size_t)(at - b.data) : b.size;
 }
 
-struct bytes bytes_take(struct bytes *b, size_t n)
-{
-	struct bytes front = {b->data, n < b->size ? n : b->size};
-
-	if (front.size) {
-		b->data += front.size;
-		b->size -= front.size;
-	}
-	return front;
-}
-
 void buffer_done(struct buffer *buffer)
 {
 	if (!buffer)
 		return;
 	free(buffer->data);
 	*buffer = (struct buffer){0};
-}
-
-void buffer_clear(struct buffer *buffer)
-{
-	buffer->size = 0;
 }
 
 int buffer_reserve(struct buffer *buffer, size_t more)
@@ -99,26 +73,4 @@ int buffer_reserve(struct buffer *buffer, size_t more)
 	buffer->data = data;
 	buffer->capacity = capacity;
 	return 0;
-}
-
-int buffer_append(struct buffer *buffer, struct bytes more)
-{
-	int err = buffer_reserve(buffer, more.size);
-
-	if (err)
-		return err;
-	if (more.size)
-		memcpy(buffer->data + buffer->size, more.data, more.size);
-	buffer->size += more.size;
-	return 0;
-}
-
-int buffer_append_byte(struct buffer *buffer, uint8_t byte)
-{
-	return buffer_append(buffer, (struct bytes){&byte, 1});
-}
-
-struct bytes buffer_bytes(const struct buffer *buffer)
-{
-	return (struct bytes){buffer->data, buffer->size};
 }

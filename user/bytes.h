@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct bytes {
 	const uint8_t *data; /* may be NULL when size is 0 */
@@ -28,8 +29,16 @@ struct buffer {
 #define BYTES(literal) ((struct bytes){(const uint8_t *)(literal), sizeof(literal) - 1})
 
 /* NULL gives the empty slice. */
-struct bytes bytes_of_string(const char *string);
-bool bytes_equal(struct bytes a, struct bytes b);
+static inline struct bytes bytes_of_string(const char *string)
+{
+	return string ? (struct bytes){(const uint8_t *)string, strlen(string)} : (struct bytes){0};
+}
+
+static inline bool bytes_equal(struct bytes a, struct bytes b)
+{
+	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
 /* ASCII letters compare without case; every other byte as it is (RFC 9110 section 5.1). */
 bool bytes_equal_nocase(struct bytes a, struct bytes b);
 bool bytes_starts_with(struct bytes whole, struct bytes start);
@@ -38,15 +47,46 @@ struct bytes bytes_trim(struct bytes b);
 /* Position of the first c, or b.size. */
 size_t bytes_find(struct bytes b, uint8_t c);
 /* The first n bytes are cut off *b and returned; n is clamped to b->size. */
-struct bytes bytes_take(struct bytes *b, size_t n);
+static inline struct bytes bytes_take(struct bytes *b, size_t n)
+{
+	struct bytes front = {b->data, n < b->size ? n : b->size};
+
+	if (front.size) {
+		b->data += front.size;
+		b->size -= front.size;
+	}
+	return front;
+}
 
 void buffer_done(struct buffer *buffer);
 /* Keeps the memory, forgets the content. */
-void buffer_clear(struct buffer *buffer);
+static inline void buffer_clear(struct buffer *buffer)
+{
+	buffer->size = 0;
+}
+
 /* 0, or -ENOMEM with the buffer as it was. */
 int buffer_reserve(struct buffer *buffer, size_t more);
-int buffer_append(struct buffer *buffer, struct bytes more);
-int buffer_append_byte(struct buffer *buffer, uint8_t byte);
-struct bytes buffer_bytes(const struct buffer *buffer);
+
+static inline int buffer_append(struct buffer *buffer, struct bytes more)
+{
+	int err = more.size > buffer->capacity - buffer->size ? buffer_reserve(buffer, more.size) : 0;
+
+	if (err || !more.size)
+		return err;
+	memcpy(buffer->data + buffer->size, more.data, more.size);
+	buffer->size += more.size;
+	return 0;
+}
+
+static inline int buffer_append_byte(struct buffer *buffer, uint8_t byte)
+{
+	return buffer_append(buffer, (struct bytes){&byte, 1});
+}
+
+static inline struct bytes buffer_bytes(const struct buffer *buffer)
+{
+	return (struct bytes){buffer->data, buffer->size};
+}
 
 #endif

@@ -10,6 +10,8 @@
 
 #include <getopt.h>
 
+#define WRITE_BATCH_BYTES (64 * 1024)
+
 struct replay {
 	const char *path;
 	const char *ledger;
@@ -87,10 +89,12 @@ static int parse(int argc, char **argv, struct replay *replay)
 	return 0;
 }
 
-static int write_out(struct replay *replay)
+static int write_out(struct replay *replay, size_t at_least)
 {
 	int err = 0;
 
+	if (replay->out.ledger.size < at_least && replay->out.events.size < at_least)
+		return 0;
 	if (replay->ledger_file)
 		err = output_write(replay->ledger_file, buffer_bytes(&replay->out.ledger), NULL);
 	if (!err && replay->events_file)
@@ -118,7 +122,11 @@ static int open_outputs(struct replay *replay)
 static int open_pipeline(struct replay *replay)
 {
 	struct pipeline_options options = {
-		.judge = replay->playback.judge, .policy = replay->playback.policy, .no_alerts = replay->quiet};
+		.judge = replay->playback.judge,
+		.policy = replay->playback.policy,
+		.no_alerts = replay->quiet,
+		.no_events = !replay->events,
+	};
 
 	replay->pipeline = pipeline_new(recording_facts(replay->playback.reader), &options, &replay->out);
 	if (!replay->pipeline)
@@ -131,10 +139,10 @@ static int play(struct replay *replay)
 	int status = 0, err = 0;
 
 	while (!err && playback_feed(&replay->playback, replay->pipeline))
-		err = write_out(replay);
+		err = write_out(replay, WRITE_BATCH_BYTES);
 	if (!err) {
 		status = playback_finish(&replay->playback, replay->pipeline);
-		err = write_out(replay);
+		err = write_out(replay, 0);
 	}
 	if (err)
 		fprintf(stderr, "nightclerk: cannot write: %s\n", strerror(-err));

@@ -43,6 +43,7 @@ static int copy_head(struct exchange *exchange, const struct http_head *head)
 		fields[i].value = place(&at, head->fields[i].value);
 	}
 	exchange->head.fields = fields;
+	http_head_index(&exchange->head);
 	return 0;
 }
 

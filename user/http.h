@@ -52,6 +52,7 @@ struct http_head {
 	const struct http_field *fields; /* in order; repeated names stay apart */
 	size_t field_count;
 	size_t fields_dropped;	     /* beyond LIMIT_HEAD_FIELDS: a name not found may have been among them */
+	uint64_t names;		     /* http_head_index(): which names may be there; 0 = not worked out */
 	bool cut;		     /* the field that went beyond LIMIT_HEAD_BYTES and all after it: the same */
 	bool framing_ambiguous;	     /* Transfer-Encoding beside Content-Length, or in HTTP/1.0 (RFC 9112 section 6.1) */
 	bool obs_fold;
@@ -110,6 +111,8 @@ bool http_reader_idle(const struct http_reader *reader);
 /* Inside a head that is not complete yet. */
 bool http_reader_in_head(const struct http_reader *reader);
 
+/* Once the fields are there: what is asked for and absent is then told at once, without a look at each field. */
+void http_head_index(struct http_head *head);
 /* The first field of that name (no case), or NULL. */
 const struct http_field *http_head_find(const struct http_head *head, struct bytes name);
 /* How many fields have that name. */

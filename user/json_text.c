@@ -64,6 +64,33 @@ static void begin_value(struct json_writer *writer)
 	writer->comma = true;
 }
 
+/* The same, with room for a value of that size; NULL once an error sticks. */
+static uint8_t *room_for_value(struct json_writer *writer, size_t size)
+{
+	uint8_t *room = room_for(writer, size + 1);
+
+	if (room && writer->comma)
+		*room++ = ',';
+	writer->comma = true;
+	return room;
+}
+
+/* Behind what was put into that room. */
+static void end_value(struct json_writer *writer, const uint8_t *end)
+{
+	writer->out->size = (size_t)(end - writer->out->data);
+}
+
+static void append_value(struct json_writer *writer, const void *text, size_t size)
+{
+	uint8_t *room = room_for_value(writer, size);
+
+	if (!room)
+		return;
+	memcpy(room, text, size);
+	end_value(writer, room + size);
+}
+
 void json_object_open(struct json_writer *writer)
 {
 	begin_value(writer);
@@ -90,9 +117,8 @@ void json_array_close(struct json_writer *writer)
 	writer->comma = true;
 }
 
-void json_key(struct json_writer *writer, const char *key)
+void json_name(struct json_writer *writer, const char *key, size_t size)
 {
-	size_t size = strlen(key);
 	uint8_t *room = room_for(writer, size + 4);
 
 	if (!room)
@@ -121,10 +147,31 @@ static bool is_plain(uint8_t byte)
 	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
 }
 
+#define EACH_BYTE(byte) (0x0101010101010101ULL * (byte))
+
+/* Not zero where one of eight bytes is zero; a byte over 0x7f may be taken for one. */
+static uint64_t zero_byte(uint64_t eight)
+{
+	return (eight - EACH_BYTE(1)) & EACH_BYTE(0x80);
+}
+
+/* Are they plain for certain? Looks at all eight at once. */
+static bool eight_are_plain(const uint8_t *bytes)
+{
+	uint64_t eight;
+
+	memcpy(&eight, bytes, sizeof(eight));
+	return !((eight & EACH_BYTE(0x80)) | ((eight - EACH_BYTE(0x20)) & EACH_BYTE(0x80)) |
+		 zero_byte(eight ^ EACH_BYTE('"')) | zero_byte(eight ^ EACH_BYTE('\\')) |
+		 zero_byte(eight ^ EACH_BYTE(0x7f)));
+}
+
 static size_t plain_ascii(struct bytes text)
 {
 	size_t n = 0;
 
+	while (text.size - n >= 8 && eight_are_plain(text.data + n))
+		n += 8;
 	while (n < text.size && is_plain(text.data[n]))
 		n++;
 	return n;
@@ -172,19 +219,19 @@ void json_string(struct json_writer *writer, struct bytes text)
 {
 	uint8_t *room;
 
-	begin_value(writer);
 	if (plain_ascii(text) < text.size) {
+		begin_value(writer);
 		append_escaped(writer, text);
 		return;
 	}
-	room = room_for(writer, text.size + 2);
+	room = room_for_value(writer, text.size + 2);
 	if (!room)
 		return;
 	*room++ = '"';
 	if (text.size)
 		memcpy(room, text.data, text.size);
 	room[text.size] = '"';
-	writer->out->size += text.size + 2;
+	end_value(writer, room + text.size + 1);
 }
 
 void json_text(struct json_writer *writer, const char *text)
@@ -210,8 +257,7 @@ static void append_number(struct json_writer *writer, bool negative, char *start
 {
 	if (negative)
 		*--start = '-';
-	begin_value(writer);
-	append(writer, start, (size_t)(end - start));
+	append_value(writer, start, (size_t)(end - start));
 }
 
 static uint64_t magnitude(int64_t value)
@@ -263,22 +309,18 @@ void json_milliseconds(struct json_writer *writer, int64_t nanoseconds)
 
 void json_boolean(struct json_writer *writer, bool value)
 {
-	begin_value(writer);
-	append(writer, value ? "true" : "false", value ? 4 : 5);
+	append_value(writer, value ? "true" : "false", value ? 4 : 5);
 }
 
 void json_null(struct json_writer *writer)
 {
-	begin_value(writer);
-	append(writer, "null", 4);
+	append_value(writer, "null", 4);
 }
 
 void json_hex(struct json_writer *writer, const uint8_t *bytes, size_t byte_count)
 {
-	uint8_t *room;
+	uint8_t *room = room_for_value(writer, 2 * byte_count + 2);
 
-	begin_value(writer);
-	room = room_for(writer, 2 * byte_count + 2);
 	if (!room)
 		return;
 	*room++ = '"';
@@ -286,8 +328,8 @@ void json_hex(struct json_writer *writer, const uint8_t *bytes, size_t byte_coun
 		*room++ = (uint8_t)hex_digits[bytes[i] >> 4];
 		*room++ = (uint8_t)hex_digits[bytes[i] & 15];
 	}
-	*room = '"';
-	writer->out->size += 2 * byte_count + 2;
+	*room++ = '"';
+	end_value(writer, room);
 }
 
 void json_raw(struct json_writer *writer, struct bytes text)

@@ -24,7 +24,13 @@ void json_object_open(struct json_writer *writer);
 void json_object_close(struct json_writer *writer);
 void json_array_open(struct json_writer *writer);
 void json_array_close(struct json_writer *writer);
-void json_key(struct json_writer *writer, const char *key);
+/* key needs no escapes. */
+void json_name(struct json_writer *writer, const char *key, size_t size);
+/* Inline, so that the compiler counts the letters of a literal. */
+static inline void json_key(struct json_writer *writer, const char *key)
+{
+	json_name(writer, key, strlen(key));
+}
 /*
  * Valid UTF-8 stays as it is; control characters (U+0000-1F, 7F, 80-9F) become \u00XX; a byte that
  * is not UTF-8 becomes \u00XX of that byte.

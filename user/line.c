@@ -37,53 +37,12 @@ int line_close(struct line *line)
 	return err;
 }
 
-void line_time(struct line *line, const char *key, uint64_t when_ns)
-{
-	json_key(&line->json, key);
-	json_seconds(&line->json, (int64_t)when_ns + line->context->wall_offset_ns);
-}
-
-void line_text(struct line *line, const char *key, const char *text)
-{
-	json_key(&line->json, key);
-	json_text(&line->json, text);
-}
-
-void line_string(struct line *line, const char *key, struct bytes text)
-{
-	json_key(&line->json, key);
-	json_string(&line->json, text);
-}
-
-void line_unsigned(struct line *line, const char *key, uint64_t value)
-{
-	json_key(&line->json, key);
-	json_unsigned(&line->json, value);
-}
-
-void line_bool(struct line *line, const char *key, bool value)
-{
-	json_key(&line->json, key);
-	json_boolean(&line->json, value);
-}
-
-void line_hex(struct line *line, const char *key, const uint8_t *bytes, size_t byte_count)
-{
-	json_key(&line->json, key);
-	json_hex(&line->json, bytes, byte_count);
-}
-
 void line_endpoint(struct line *line, const char *key, const struct endpoint *endpoint)
 {
 	char text[ENDPOINT_TEXT_MAX];
 
 	endpoint_text(endpoint, text);
 	line_text(line, key, text);
-}
-
-void line_missing(struct line *line, const char *key, bool unseen)
-{
-	line_text(line, key, unseen ? "unknown" : NULL);
 }
 
 void line_scratch(struct line *line, const char *key, int err)

@@ -590,6 +590,7 @@ static int prove_canary(struct observer *observer, char *reason)
 static int open_stages(struct observer *observer, char *reason)
 {
 	observer->sequencer = sequencer_new();
+	observer->options.pipeline.no_events = !observer->options.events;
 	observer->pipeline = pipeline_new(&observer->facts, &observer->options.pipeline, &observer->out);
 	if (!observer->sequencer || !observer->pipeline) {
 		snprintf(reason, OUTPUT_REASON_MAX, "out of memory");

@@ -127,7 +127,7 @@ static struct bytes make_canonical(struct pipeline *pipeline, struct call *call)
 	call->canon_why = canonical->why;
 	text = canonical->kind == CANONICAL_RAW || canonical->kind == CANONICAL_NONE
 		       ? call->body : buffer_bytes(&canonical->text);
-	if ((decoded || text.data != call->body.data) && digest_of(text, &call->sha))
+	if ((decoded || !bytes_equal(text, call->body)) && digest_of(text, &call->sha))
 		return no_canonical(pipeline, call);
 	return text;
 }
@@ -305,7 +305,8 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 	set_cgroup(pipeline, call);
 	gate_count_request(&pipeline->gate, call);
 	lost(pipeline, ledger_line(&pipeline->line, call, &pipeline->output->ledger));
-	lost(pipeline, event_request(&pipeline->line, call, &pipeline->output->events));
+	if (!pipeline->options.no_events)
+		lost(pipeline, event_request(&pipeline->line, call, &pipeline->output->events));
 	if (is_safe(call) || (!call->has_fingerprint && call->idem_state != IDEM_PRESENT))
 		return;
 	lost(pipeline, attempts_add(pipeline->attempts, call, &judgement));
@@ -315,7 +316,8 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 static void on_answered(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
 {
 	report_changes(pipeline, call, now_ns);
-	lost(pipeline, event_response(&pipeline->line, call, &pipeline->output->events));
+	if (!pipeline->options.no_events)
+		lost(pipeline, event_response(&pipeline->line, call, &pipeline->output->events));
 	if (pipeline->options.live_calls)
 		lost(pipeline, call_line(pipeline->fingerprinter, call, pipeline->line.wall_offset_ns,
 					 &pipeline->options.style, &pipeline->output->calls));

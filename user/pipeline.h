@@ -24,6 +24,7 @@ struct pipeline_options {
 	bool live_alerts; /* `watch`: blocks as they arise, else only after INPUT_CLOSING */
 	bool live_calls;
 	bool no_alerts;
+	bool no_events; /* nobody reads them: none is written of requests and responses */
 	bool junit;
 	struct alert_style style;
 };
