@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A call: one HTTP request with its response, who made it and when. Made by
- * connection.c, read by every later stage; only connection.c writes it, but for
+ * connection*.c, read by every later stage; only they write it, but for
  * the fields under "filled by", which pipeline.c fills from the named stage.
  *
  * Slices point into memory that the call owns and live as long as the call.

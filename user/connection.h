@@ -53,7 +53,7 @@ struct connection_totals {
 	uint64_t blind_bytes;
 };
 
-struct exchange; /* a call and what connection.c needs to make it */
+struct exchange; /* a call and what connection*.c needs to make it */
 
 /* What all connections share; owned by connections.c. */
 struct connection_shared {

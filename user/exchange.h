@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A call in the making: the call itself, the memory that its slices point
- * into, and where its bytes lie in the two streams. Only connection.c uses it.
+ * into, and where its bytes lie in the two streams. Private to connection*.c.
  */
 #ifndef NIGHTCLERK_EXCHANGE_H
 #define NIGHTCLERK_EXCHANGE_H

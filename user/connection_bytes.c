@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The byte side of a connection: the client's stream appends calls, the
+ * server's stream answers them in order.
+ *
+ * Every byte is counted once: as part of a message, as a hole, or as blind.
+ */
+#include "connection_parts.h"
+
+#define PENDING_BYTES_MAX (64 * 1024)
+
+/* ---- giving up ---- */
+
+static void count_blind(struct connection *connection, enum connection_side side, uint64_t length)
+{
+	connection->end[side].blind_bytes += length;
+	connection->shared->totals.blind_bytes += length;
+}
+
+void connection_give_up(struct connection *connection, const char *why)
+{
+	connection->given_up = true;
+	connection_leave_unanswered(connection, why);
+	for (int side = 0; side < 2; side++) {
+		struct end *end = &connection->end[side];
+
+		count_blind(connection, side, end->pending.size);
+		buffer_done(&end->pending);
+		http_reader_free(end->reader);
+		end->reader = NULL;
+	}
+}
+
+void connection_go_blind(struct connection *connection, enum blind_kind kind, uint64_t now_ns)
+{
+	connection->blind = true;
+	connection->blind_kind = kind;
+	connection_give_up(connection, "the stream cannot be read");
+	connection_push_about(connection, CONNECTION_BLIND, now_ns);
+}
+
+static void break_off(struct connection *connection, enum connection_side side, uint64_t offset, const char *reason,
+		      uint64_t now_ns)
+{
+	struct connection_result *result;
+
+	if (strcmp(reason, "out of memory") == 0) /* so says http.h */
+		connection->shared->out_of_memory = true;
+	connection_give_up(connection, reason);
+	result = connection_push_about(connection, CONNECTION_BROKEN, now_ns);
+	if (!result)
+		return;
+	result->from_client = side == SIDE_CLIENT;
+	result->offset = offset;
+	result->reason = reason;
+	result->matters = connection->spoke_http;
+}
+
+/* ---- requests ---- */
+
+static void take_response(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event);
+
+/* Server bytes that came before the request that they answer. */
+static void take_pending_response(struct connection *connection, const struct wire_event *event)
+{
+	struct end *server = &connection->end[SIDE_SERVER];
+	struct buffer pending = server->pending;
+
+	if (pending.size == 0 || connection->given_up)
+		return;
+	server->pending = (struct buffer){0};
+	take_response(connection, buffer_bytes(&pending), server->pending_offset, event);
+	buffer_done(&pending);
+}
+
+static void take_request(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event)
+{
+	struct end *client = &connection->end[SIDE_CLIENT];
+	uint64_t end_offset = offset + input.size;
+	uint64_t counted = offset;
+	enum http_step step = HTTP_BODY;
+	struct http_part part;
+
+	while (step != HTTP_NEED_MORE && !connection->given_up) {
+		if (http_reader_idle(client->reader)) {
+			client->message_offset = end_offset - input.size;
+			client->message_ns = event->start_ns;
+		}
+		step = http_next(client->reader, &input, &part);
+		offset = end_offset - input.size;
+		connection->shared->totals.message_bytes += offset - counted;
+		counted = offset;
+		if (step == HTTP_HEAD) {
+			if (connection->count >= LIMIT_OPEN_CALLS_PER_CONNECTION || !connection_add_call(connection, part.head, event))
+				break_off(connection, SIDE_CLIENT, offset, "too many requests wait for an answer", event->when_ns);
+		} else if (step == HTTP_BODY) {
+			if (exchange_body(connection->requesting, part.body))
+				connection->shared->out_of_memory = true;
+		} else if (step == HTTP_END) {
+			connection->requesting->request_end = offset;
+			connection_give_out(connection, true, event->when_ns);
+		} else if (step == HTTP_BROKEN) {
+			break_off(connection, SIDE_CLIENT, offset, part.reason, event->when_ns);
+		}
+		if (step == HTTP_HEAD)
+			take_pending_response(connection, event);
+	}
+	if (connection->requesting) {
+		connection->requesting->request_end = offset;
+		connection->requesting->call.seen_ns = event->when_ns;
+	}
+	count_blind(connection, SIDE_CLIENT, input.size);
+}
+
+/* ---- responses ---- */
+
+static void hold_back(struct connection *connection, enum connection_side side, struct bytes input, uint64_t offset,
+		      uint64_t now_ns)
+{
+	const char *reason = side == SIDE_SERVER ? "an answer without a request" : "no request line";
+	struct end *end = &connection->end[side];
+
+	if (end->pending.size == 0)
+		end->pending_offset = offset;
+	if (end->pending.size + input.size <= PENDING_BYTES_MAX) {
+		if (buffer_append(&end->pending, input) == 0)
+			return;
+		reason = "out of memory";
+	}
+	count_blind(connection, side, input.size);
+	break_off(connection, side, offset, reason, now_ns);
+}
+
+static bool start_answering(struct connection *connection)
+{
+	struct end *server = &connection->end[SIDE_SERVER];
+
+	if (connection->answering)
+		return true;
+	connection->answering = connection_next_unanswered(connection);
+	if (!connection->answering)
+		return false;
+	http_reader_expect(server->reader, connection->answering->call.method);
+	return true;
+}
+
+static void take_response(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event)
+{
+	struct end *server = &connection->end[SIDE_SERVER];
+	uint64_t end_offset = offset + input.size;
+	enum http_step step = HTTP_BODY;
+	struct http_part part;
+
+	while (step != HTTP_NEED_MORE && !connection->given_up) {
+		struct exchange *exchange;
+		uint64_t before = end_offset - input.size;
+
+		if (!start_answering(connection)) {
+			if (input.size)
+				hold_back(connection, SIDE_SERVER, input, before, event->when_ns);
+			return;
+		}
+		exchange = connection->answering;
+		if (http_reader_idle(server->reader)) {
+			server->message_offset = before;
+			server->message_ns = event->start_ns;
+		}
+		step = http_next(server->reader, &input, &part);
+		offset = end_offset - input.size;
+		connection->shared->totals.message_bytes += offset - before;
+		if (step == HTTP_HEAD)
+			connection_response_head(connection, part.head, event);
+		else if (step == HTTP_BODY && exchange_answer(exchange, part.body))
+			connection->shared->out_of_memory = true;
+		if (exchange->response_started && !connection->interim) {
+			exchange->response_end = offset;
+			exchange->call.response_last_ns = event->when_ns;
+			exchange->call.server_process = connection->server_process;
+		}
+		if (step == HTTP_END)
+			connection_response_complete(connection, part.ended, event->start_ns);
+		else if (step == HTTP_BROKEN)
+			break_off(connection, SIDE_SERVER, offset, part.reason, event->when_ns);
+		if (step == HTTP_TUNNEL) {
+			bool upgraded = exchange->call.status == 101;
+
+			connection_response_complete(connection, HTTP_ENDED_NO_BODY, event->start_ns);
+			connection_go_blind(connection, upgraded ? BLIND_WEBSOCKET : BLIND_CONNECT, event->when_ns);
+		}
+	}
+	count_blind(connection, SIDE_SERVER, input.size);
+}
+
+/* ---- bytes and holes ---- */
+
+static bool have_reader(struct connection *connection, enum connection_side side)
+{
+	struct end *end = &connection->end[side];
+
+	if (!end->reader)
+		end->reader = http_reader_new(side == SIDE_CLIENT ? HTTP_REQUEST : HTTP_RESPONSE);
+	return end->reader != NULL;
+}
+
+/* The first bytes of the client decide what the connection speaks. */
+static void decide(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event)
+{
+	struct end *client = &connection->end[SIDE_CLIENT];
+	struct buffer first;
+
+	hold_back(connection, SIDE_CLIENT, input, offset, event->when_ns);
+	if (connection->given_up)
+		return;
+	switch (stream_sniff(buffer_bytes(&client->pending), true)) {
+	case STREAM_UNDECIDED:
+		return;
+	case STREAM_HTTP1:
+		break;
+	case STREAM_TLS:
+		connection_go_blind(connection, BLIND_TLS, event->when_ns);
+		return;
+	case STREAM_HTTP2:
+		connection_go_blind(connection, BLIND_H2, event->when_ns);
+		return;
+	case STREAM_OTHER:
+		connection_go_blind(connection, BLIND_OTHER, event->when_ns);
+		return;
+	}
+	client->decided = true;
+	first = client->pending;
+	client->pending = (struct buffer){0};
+	take_request(connection, buffer_bytes(&first), client->pending_offset, event);
+	buffer_done(&first);
+}
+
+/* A server that speaks before any request: its first words tell whether an answer may still find its request. */
+static void speak_first(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event)
+{
+	struct end *server = &connection->end[SIDE_SERVER];
+	enum stream_protocol protocol;
+
+	hold_back(connection, SIDE_SERVER, input, offset, event->when_ns);
+	if (connection->given_up)
+		return;
+	protocol = stream_sniff(buffer_bytes(&server->pending), false);
+	if (protocol == STREAM_HTTP1 || protocol == STREAM_UNDECIDED)
+		return;
+	connection_go_blind(connection, protocol == STREAM_HTTP2 ? BLIND_H2 : protocol == STREAM_TLS ? BLIND_TLS : BLIND_OTHER,
+		 event->when_ns);
+}
+
+static void take_bytes(struct connection *connection, enum connection_side side, const struct stream_piece *piece,
+		       const struct wire_event *event)
+{
+	struct end *end = &connection->end[side];
+
+	if (connection->given_up) {
+		count_blind(connection, side, piece->length);
+	} else if (!have_reader(connection, side)) {
+		count_blind(connection, side, piece->length);
+		break_off(connection, side, piece->offset, "out of memory", event->when_ns);
+	} else if (side == SIDE_CLIENT && !end->decided) {
+		decide(connection, piece->bytes, piece->offset, event);
+	} else if (side == SIDE_CLIENT) {
+		take_request(connection, piece->bytes, piece->offset, event);
+	} else if (!connection->spoke_http) {
+		speak_first(connection, piece->bytes, piece->offset, event);
+	} else {
+		take_response(connection, piece->bytes, piece->offset, event);
+	}
+}
+
+static void hole_in_request(struct connection *connection, const struct stream_piece *piece, uint64_t now_ns)
+{
+	struct exchange *exchange = connection->requesting;
+	struct end *client = &connection->end[SIDE_CLIENT];
+	struct http_part part;
+	struct bytes nothing = {0};
+
+	if (!exchange || !client->reader || !http_skip(client->reader, piece->length)) {
+		break_off(connection, SIDE_CLIENT, piece->offset, "bytes are missing here, what follows cannot be placed", now_ns);
+		return;
+	}
+	exchange_body_hole(exchange, piece->length);
+	exchange->request_end = piece->offset + piece->length;
+	if (http_next(client->reader, &nothing, &part) == HTTP_END)
+		connection_give_out(connection, true, now_ns);
+}
+
+static void hole_in_response(struct connection *connection, const struct stream_piece *piece, uint64_t now_ns)
+{
+	struct exchange *exchange = connection->answering;
+	struct end *server = &connection->end[SIDE_SERVER];
+	struct http_part part;
+	struct bytes nothing = {0};
+
+	if (!exchange || !server->reader || !http_skip(server->reader, piece->length)) {
+		break_off(connection, SIDE_SERVER, piece->offset, "bytes are missing here, what follows cannot be placed", now_ns);
+		return;
+	}
+	exchange->call.response_holes += piece->length;
+	exchange->call.response_body_bytes += piece->length;
+	exchange->call.response_last_ns = now_ns;
+	exchange->response_end = piece->offset + piece->length;
+	if (http_next(server->reader, &nothing, &part) == HTTP_END)
+		connection_response_complete(connection, part.ended, now_ns);
+}
+
+static void take_hole(struct connection *connection, enum connection_side side, const struct stream_piece *piece, uint64_t now_ns)
+{
+	struct connection_result *result;
+
+	if (connection->given_up) {
+		count_blind(connection, side, piece->length);
+		return;
+	}
+	connection->shared->totals.hole_bytes += piece->length;
+	result = connection_push_about(connection, CONNECTION_HOLE, now_ns);
+	if (result) {
+		result->from_client = side == SIDE_CLIENT;
+		result->offset = piece->offset;
+		result->length = piece->length;
+		result->cause = piece->cause;
+	}
+	if (side == SIDE_CLIENT)
+		hole_in_request(connection, piece, now_ns);
+	else
+		hole_in_response(connection, piece, now_ns);
+}
+
+void connection_take(struct connection *connection, enum connection_side side, const struct wire_event *event,
+		     struct bytes payload)
+{
+	struct end *end = &connection->end[side];
+	struct stream_piece piece;
+	enum stream_step step;
+
+	stream_feed(&end->stream, event, payload);
+	while ((step = stream_next(&end->stream, &piece)) != STREAM_NOTHING) {
+		if (step == STREAM_BYTES)
+			take_bytes(connection, side, &piece, event);
+		else
+			take_hole(connection, side, &piece, event->when_ns);
+	}
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is inside a connection. Private to connection*.c: connection.c takes the
+ * events and queues the results, connection_bytes.c makes messages of the two
+ * streams, connection_calls.c makes calls of the messages.
+ *
+ * Nothing here fails: what memory was missing for sets shared->out_of_memory.
+ */
+#ifndef NIGHTCLERK_CONNECTION_PARTS_H
+#define NIGHTCLERK_CONNECTION_PARTS_H
+
+#include "connection.h"
+#include "exchange.h"
+
+struct end {
+	uint64_t flow; /* 0 = not seen */
+	bool ended;    /* its WIRE_END came */
+	bool finished; /* it will send nothing more: FIN or RST */
+	bool decided;  /* client: its first bytes were an HTTP request line */
+	struct stream stream;
+	struct http_reader *reader;
+	struct buffer pending;	 /* bytes that cannot be read yet: too few to tell, or no request to answer */
+	uint64_t pending_offset; /* of pending.data[0] */
+	uint64_t read_bytes;	 /* of the other end's stream, by this end's application */
+	uint64_t closed_ns;	 /* nobody holds it any more; a half close does not count */
+	uint64_t message_offset; /* first byte of the message in progress */
+	uint64_t message_ns;
+	uint64_t blind_bytes;
+};
+
+struct connection {
+	struct connection_shared *shared;
+	struct connection_name name;
+	struct process server_process;
+	uint32_t netns;
+	struct end end[2];
+	struct exchange *first, *last; /* in order of request */
+	size_t count;
+	struct exchange *requesting; /* its body is being read */
+	struct exchange *answering;  /* its response is being read */
+	bool interim;		     /* the response in progress is a 1xx */
+	bool given_up;		     /* blind or broken: bytes are only counted */
+	bool blind;
+	bool spoke_http;
+	enum blind_kind blind_kind;
+	enum call_closer closed_first;
+};
+
+/* ---- connection.c: results ---- */
+
+/* Room in the queue for so many more; false when there cannot be. */
+bool connection_reserve(struct connection_shared *shared, size_t more);
+/* A result about a call. */
+void connection_push_call(struct connection_shared *shared, enum connection_step step, struct exchange *exchange,
+			  uint64_t now_ns);
+/* A result about the connection, in the queue, for what else it says; NULL when there is no room. */
+struct connection_result *connection_push_about(struct connection *connection, enum connection_step step,
+						uint64_t now_ns);
+
+/* ---- connection_bytes.c ---- */
+
+/* What the event adds to its side's stream: bytes, holes, or nothing. */
+void connection_take(struct connection *connection, enum connection_side side, const struct wire_event *event,
+		     struct bytes payload);
+/* From here on bytes are only counted; calls without an answer stay without one that we know. */
+void connection_give_up(struct connection *connection, const char *why);
+/* The same, since it is no HTTP/1.x that can be read; says so. */
+void connection_go_blind(struct connection *connection, enum blind_kind kind, uint64_t now_ns);
+
+/* ---- connection_calls.c ---- */
+
+struct process connection_process_of(const struct wire_event *event);
+/* A request's head was read: it is the one whose body follows. NULL when out of memory. */
+struct exchange *connection_add_call(struct connection *connection, const struct http_head *head,
+				     const struct wire_event *event);
+/* The request in progress is complete, or all there will ever be. */
+void connection_give_out(struct connection *connection, bool complete, uint64_t now_ns);
+/* The call that the next response belongs to: the oldest one without a whole answer; NULL = none. */
+struct exchange *connection_next_unanswered(const struct connection *connection);
+/* connection->answering: the head of its response, interim or final. */
+void connection_response_head(struct connection *connection, const struct http_head *head,
+			      const struct wire_event *event);
+/*
+ * The same: its response is whole. began_ns: when the send that completed it
+ * began; the client may act on it before that send returns.
+ */
+void connection_response_complete(struct connection *connection, enum http_ended ended, uint64_t began_ns);
+
+/* What is not answered will not be seen to be: undecidable, and why. */
+void connection_leave_unanswered(struct connection *connection, const char *why);
+/*
+ * The client had received more than we have seen of the server, and the
+ * sequencer waited for it in vain: what is not answered here may well be.
+ */
+void connection_doubt(struct connection *connection, const struct wire_event *event);
+/* The server will send no more: what is being answered ends here, what is not answered never will be. */
+void connection_server_finished(struct connection *connection, bool clean, uint64_t now_ns);
+/* The client will send no more: a request that is not whole never will be. */
+void connection_client_finished(struct connection *connection, uint64_t now_ns);
+/* Nobody holds that end any more. */
+void connection_end_closed(struct connection *connection, enum connection_side side, uint64_t now_ns);
+/* Looks at every call that the last event may have touched, oldest first. */
+void connection_settle(struct connection *connection, uint64_t now_ns);
+/* Nothing more will be learnt of it: it leaves the connection through the queue. */
+void connection_close_call(struct connection *connection, struct exchange *exchange, uint64_t now_ns);
+/* Before it is freed: out of the lists that all connections share. */
+void connection_leave_lists(struct connection_shared *shared, struct exchange *exchange);
+
+#endif
