@@ -3,6 +3,7 @@
  * A call -> the few facts that the judge may know of it. Every byte that is
  * not a fact is 0, so equal facts are equal bytes.
  */
+#include "json_scan.h"
 #include "policy.h"
 
 static uint64_t first_8(const struct digest *digest)
@@ -62,6 +63,57 @@ static void close_of(const struct call *call, struct attempt_facts *facts)
 	facts->closed_first = client ? CLOSER_CLIENT : CLOSER_SERVER;
 }
 
+/* The number at the front of a text, at most 255. False when there is none. */
+static bool leading_number(struct bytes text, uint8_t *ret_number)
+{
+	unsigned int number = 0;
+	size_t i = 0;
+
+	for (; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++)
+		number = number > 25 ? 255 : number * 10 + text.data[i] - '0';
+	*ret_number = number > 255 ? 255 : (uint8_t)number;
+	return i > 0;
+}
+
+/* What follows "attempt=" in "ttl=...; attempt=2; max=3"; empty when it is not there. */
+static struct bytes after_attempt(struct bytes text)
+{
+	static const char word[] = "attempt=";
+	const uint8_t *found = text.size ? memmem(text.data, text.size, word, sizeof(word) - 1) : NULL;
+
+	bytes_take(&text, found ? (size_t)(found - text.data) + sizeof(word) - 1 : text.size);
+	return text;
+}
+
+/* How the client counts its attempts itself, from call->retry_hint. */
+static void retry_of(const struct call *call, struct attempt_facts *facts)
+{
+	static const struct {
+		const char *header;
+		enum retry_marker marker;
+	} markers[] = {
+		{"x-stainless-retry-count", RETRY_STAINLESS},
+		{"amz-sdk-request", RETRY_AMZ},
+		{"x-slack-retry-num", RETRY_SLACK},
+	};
+	struct bytes name, value;
+	struct json_scan scan;
+
+	json_scan_open(&scan, call->retry_hint);
+	while (json_scan_next(&scan, &name, &value))
+		for (size_t i = 0; i < sizeof(markers) / sizeof(markers[0]); i++) {
+			uint8_t room[128];
+			struct bytes text = {room, json_scan_text(value, room, sizeof(room), NULL)};
+
+			if (!json_scan_says(name, markers[i].header))
+				continue;
+			if (markers[i].marker == RETRY_AMZ)
+				text = after_attempt(text);
+			if (leading_number(text, &facts->retry_count))
+				facts->retry_marker = markers[i].marker;
+		}
+}
+
 void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 {
 	struct attempt_facts *facts = ret_facts;
@@ -98,5 +150,6 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 	facts->body = body_of(call);
 	facts->masked = call->masked;
 	facts->policy_rule = call->rule ? call->rule->number : 0;
+	retry_of(call, facts);
 	facts->cgroup = hash_of_cgroup(call->process.cgroup_id);
 }

@@ -186,14 +186,14 @@ enum request_field {
 	FIELD_T, FIELD_PATH, FIELD_LEN, FIELD_SHA, FIELD_IDEM, FIELD_METHOD, FIELD_QUERY, FIELD_HOST, FIELD_ID,
 	FIELD_SCHEMA, FIELD_CLASS, FIELD_CLASS_BY, FIELD_FINGERPRINT, FIELD_PROMPT, FIELD_PRINCIPAL, FIELD_CANON,
 	FIELD_IDEM_FROM, FIELD_COMPLETE, FIELD_HOLES, FIELD_MARK, FIELD_PID, FIELD_START_NS, FIELD_COMM, FIELD_CGROUP,
-	FIELD_NETNS, FIELD_SRC, FIELD_DST, FIELD_TOOL, FIELD_MODEL, FIELD_T_FIRST, FIELD_WHY, FIELD_COUNT,
+	FIELD_NETNS, FIELD_SRC, FIELD_DST, FIELD_TOOL, FIELD_MODEL, FIELD_RETRY_HINT, FIELD_T_FIRST, FIELD_WHY, FIELD_COUNT,
 };
 
 static const char *const request_fields[FIELD_COUNT] = {
 	"t", "path", "len", "sha", "idem", "method", "query", "host", "id",
 	"schema", "class", "class_by", "fingerprint", "prompt_fingerprint", "principal", "canon",
 	"idem_from", "request_complete", "holes", "mark", "pid", "start_ns", "comm", "cgroup",
-	"netns", "src", "dst", "tool", "model", "t_first", "why",
+	"netns", "src", "dst", "tool", "model", "retry_hint", "t_first", "why",
 };
 
 /* The text of a value, kept in request->texts, which has room; empty for what is not there. */
@@ -205,6 +205,16 @@ static struct bytes keep_text(struct check_request *request, struct bytes value)
 	room[size] = '\0';
 	request->texts.size += size + 1;
 	return (struct bytes){room, size};
+}
+
+/* The same of a value that stays JSON. */
+static struct bytes keep_json(struct check_request *request, struct bytes value)
+{
+	uint8_t *room = request->texts.data + request->texts.size;
+
+	memcpy(room, value.data, value.size);
+	request->texts.size += value.size;
+	return (struct bytes){room, value.size};
 }
 
 static bool read_digest(struct bytes value, bool *ret_has, struct digest *ret_digest)
@@ -343,6 +353,8 @@ static void read_target(struct check_request *request, const struct bytes *value
 		call->tool = keep_text(request, values[FIELD_TOOL]);
 	if (!is_absent(values[FIELD_MODEL]))
 		call->model = keep_text(request, values[FIELD_MODEL]);
+	if (json_scan_is_object(values[FIELD_RETRY_HINT]))
+		call->retry_hint = keep_json(request, values[FIELD_RETRY_HINT]);
 	/* Where a protocol has volatile members, the fingerprint says whether two bodies are one. */
 	if (call->tool.size)
 		call->protocol = PROTOCOL_JSON_RPC;

@@ -317,6 +317,26 @@ static int evidence(const struct judgement *judgement, struct bytes method, stru
 	}
 }
 
+/* "; the SDK retried: x-stainless-retry-count 0 then 1", where the client said so itself. */
+static int say_retry_marker(const struct judgement *judgement, struct buffer *out)
+{
+	static const char *const markers[] = {
+		[RETRY_STAINLESS] = "the SDK retried: x-stainless-retry-count",
+		[RETRY_AMZ] = "the SDK retried: amz-sdk-request attempt",
+		[RETRY_SLACK] = "the sender says that it repeats: x-slack-retry-num",
+	};
+	const struct attempt_facts *earlier = &judgement->earlier_facts, *later = &judgement->later_facts;
+
+	if (later->retry_marker == RETRY_UNMARKED)
+		return 0;
+	if (earlier->retry_marker == later->retry_marker && earlier->retry_count < later->retry_count)
+		return say(out, "; %s %u then %u", markers[later->retry_marker], earlier->retry_count,
+			   later->retry_count);
+	if (later->retry_marker == RETRY_SLACK && earlier->retry_marker == RETRY_UNMARKED && later->retry_count > 0)
+		return say(out, "; %s %u", markers[RETRY_SLACK], later->retry_count);
+	return 0;
+}
+
 int finding_evidence_of(const struct judgement *judgement, struct bytes method, struct buffer *out)
 {
 	size_t start = out->size;
@@ -329,6 +349,8 @@ int finding_evidence_of(const struct judgement *judgement, struct bytes method, 
 		err = say(out, " (weaker: the two carry different bearer tokens)");
 	if (!err && judgement->equal_except)
 		err = say(out, " (weaker: equal except %s)", judgement->equal_except);
+	if (!err)
+		err = say_retry_marker(judgement, out);
 	if (err)
 		out->size = start;
 	return err;

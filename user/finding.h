@@ -48,6 +48,9 @@ const char *severity_name(enum severity severity);
 /* 0, or -EINVAL for any other text. */
 int severity_parse(struct bytes text, enum severity *ret_severity);
 
+/* A header in which a client counts its own attempts: evidence, never needed for a verdict. */
+enum retry_marker { RETRY_UNMARKED, RETRY_STAINLESS, RETRY_AMZ, RETRY_SLACK };
+
 /* What the judge may know of one attempt. Kept small: attempts.c remembers a million. */
 struct attempt_facts {
 	uint64_t first_ns;	  /* first byte of the request */
@@ -64,6 +67,8 @@ struct attempt_facts {
 	uint8_t delivered;	  /* enum call_delivered */
 	uint8_t closed_first;	  /* enum call_closer */
 	uint8_t idem_state;	  /* enum idem_state */
+	uint8_t retry_marker;	  /* enum retry_marker */
+	uint8_t retry_count;	  /* what it says, at most 255 */
 	bool request_complete : 1;
 	bool undecidable : 1;
 	bool replayed : 1;

@@ -31,6 +31,9 @@ void shelf_kind_of(const struct attempt_facts *facts, struct shelf_kind *ret_kin
 	kind->status_ns = 0;
 	kind->closed_ns = 0;
 	kind->complete_ns = 0;
+	/* Only said, never judged by. */
+	kind->retry_marker = 0;
+	kind->retry_count = 0;
 	/* Identity is compared entry by entry. */
 	kind->process_start_ns = 0;
 	kind->tgid = 0;

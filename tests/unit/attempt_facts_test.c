@@ -83,6 +83,37 @@ static void facts_say_what_the_call_says(void **state)
 	assert_false(facts.form);
 }
 
+static void the_clients_own_count_comes_from_the_retry_hint(void **state)
+{
+	static const struct {
+		const char *hint;
+		enum retry_marker marker;
+		uint8_t count;
+	} cases[] = {
+		{"", RETRY_UNMARKED, 0},
+		{"{\"x-stainless-retry-count\":\"0\"}", RETRY_STAINLESS, 0},
+		{"{\"x-stainless-retry-count\":\"12\"}", RETRY_STAINLESS, 12},
+		{"{\"x-stainless-retry-count\":\"99999999999\"}", RETRY_STAINLESS, 255},
+		{"{\"x-stainless-retry-count\":\"256\"}", RETRY_STAINLESS, 255},
+		{"{\"x-stainless-retry-count\":\"many\"}", RETRY_UNMARKED, 0},
+		{"{\"amz-sdk-invocation-id\":\"7\",\"amz-sdk-request\":\"ttl=20261001T0Z; attempt=2; max=3\"}", RETRY_AMZ, 2},
+		{"{\"amz-sdk-request\":\"max=3\"}", RETRY_UNMARKED, 0},
+		{"{\"x-slack-retry-num\":\"1\",\"x-slack-retry-reason\":\"http_timeout\"}", RETRY_SLACK, 1},
+		{"{\"x-github-delivery\":\"1\"}", RETRY_UNMARKED, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct call call = sent_call();
+		struct attempt_facts facts;
+
+		call.retry_hint = bytes_of_string(cases[i].hint);
+		facts = facts_of(&call);
+		assert_int_equal(facts.retry_marker, cases[i].marker);
+		assert_int_equal(facts.retry_count, cases[i].count);
+	}
+}
+
 static void facts_of_equal_calls_are_equal_bytes(void **state)
 {
 	struct call call = sent_call();
@@ -190,6 +221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(facts_say_what_the_call_says),
+		cmocka_unit_test(the_clients_own_count_comes_from_the_retry_hint),
 		cmocka_unit_test(facts_of_equal_calls_are_equal_bytes),
 		cmocka_unit_test(a_response_that_is_not_complete_has_no_time_of_completion),
 		cmocka_unit_test(whoever_ended_it_first_closed_it),

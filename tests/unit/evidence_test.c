@@ -180,6 +180,39 @@ static void adds_what_weakens_or_widens_the_evidence(void **state)
 		    "(weaker: the two carry different bearer tokens)");
 }
 
+static void says_how_the_client_itself_counts_its_attempts(void **state)
+{
+	static const struct {
+		enum retry_marker earlier, later;
+		uint8_t earlier_count, later_count;
+		const char *said;
+	} cases[] = {
+		{RETRY_STAINLESS, RETRY_STAINLESS, 0, 1, "; the SDK retried: x-stainless-retry-count 0 then 1"},
+		{RETRY_AMZ, RETRY_AMZ, 1, 3, "; the SDK retried: amz-sdk-request attempt 1 then 3"},
+		{RETRY_SLACK, RETRY_SLACK, 1, 2, "; the sender says that it repeats: x-slack-retry-num 1 then 2"},
+		{RETRY_UNMARKED, RETRY_SLACK, 0, 1, "; the sender says that it repeats: x-slack-retry-num 1"},
+		{RETRY_STAINLESS, RETRY_STAINLESS, 0, 0, ""}, /* a loop above the SDK */
+		{RETRY_STAINLESS, RETRY_STAINLESS, 2, 1, ""},
+		{RETRY_UNMARKED, RETRY_STAINLESS, 0, 1, ""},
+		{RETRY_AMZ, RETRY_STAINLESS, 1, 2, ""},
+		{RETRY_STAINLESS, RETRY_UNMARKED, 1, 0, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct judgement judgement = judgement_of(&evidence_cases[2]);
+		struct buffer out = {0};
+		char expected[200];
+
+		judgement.earlier_facts.retry_marker = cases[i].earlier;
+		judgement.earlier_facts.retry_count = cases[i].earlier_count;
+		judgement.later_facts.retry_marker = cases[i].later;
+		judgement.later_facts.retry_count = cases[i].later_count;
+		snprintf(expected, sizeof(expected), "%s%s", evidence_cases[2].expected, cases[i].said);
+		assert_said(finding_evidence_of(&judgement, BYTES("POST"), &out), &out, expected);
+	}
+}
+
 static void never_accuses(void **state)
 {
 	static const char *const accusing[] = {"charged", "billed", "paid", "fault",
@@ -395,6 +428,7 @@ int main(void)
 		cmocka_unit_test(says_request_where_the_method_is_not_known),
 		cmocka_unit_test(a_key_that_is_no_single_key_is_said_to_be_none),
 		cmocka_unit_test(adds_what_weakens_or_widens_the_evidence),
+		cmocka_unit_test(says_how_the_client_itself_counts_its_attempts),
 		cmocka_unit_test(never_accuses),
 		cmocka_unit_test(names_a_next_step_for_every_finding),
 		cmocka_unit_test(says_how_an_attempt_went),
