@@ -44,6 +44,10 @@ class Failure(Exception):
     pass
 
 
+class Skip(Exception):
+    """What the test needs is not there; the text says why."""
+
+
 def equal(got, want, what="value"):
     if got != want or type(got) is not type(want):
         raise Failure(f"{what}\n  got:  {got!r}\n  want: {want!r}")
@@ -62,11 +66,17 @@ def contains(text, part, what="text"):
 # ---- the namespace ----
 
 
+def own_namespace():
+    return str(os.stat("/proc/self/ns/net").st_ino)
+
+
+def inside_namespace():
+    return os.environ.get("NIGHTCLERK_LIVE_OUTSIDE", own_namespace()) != own_namespace()
+
+
 def enter_namespace():
     """Runs this script again inside a new network namespace; it ends with its last process."""
-    inside = os.environ.get("NIGHTCLERK_LIVE_OUTSIDE")
-    here = str(os.stat("/proc/self/ns/net").st_ino)
-    if inside and inside != here:
+    if inside_namespace():
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         return
     if os.geteuid() != 0:
@@ -75,7 +85,7 @@ def enter_namespace():
     if not os.access(NIGHTCLERK, os.X_OK):
         print(f"Bail out! {NIGHTCLERK} is not built: run make")
         sys.exit(1)
-    os.environ["NIGHTCLERK_LIVE_OUTSIDE"] = here
+    os.environ["NIGHTCLERK_LIVE_OUTSIDE"] = own_namespace()
     os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
 
 
@@ -352,14 +362,17 @@ def sha(body):
 
 
 def one(function):
+    """(why it failed, why it was skipped), both None when it is so."""
     live = Live(function.__name__)
     try:
         function(live)
-        return None
+        return None, None
+    except Skip as skip:
+        return None, str(skip)
     except Failure as failure:
-        return str(failure)
+        return str(failure), None
     except Exception:  # pylint: disable=broad-except
-        return traceback.format_exc()
+        return traceback.format_exc(), None
     finally:
         live.done()
 
@@ -373,9 +386,9 @@ def play():
     print(f"1..{len(chosen)}", flush=True)
     failed = 0
     for number, function in enumerate(chosen, 1):
-        trouble = one(function)
+        trouble, skipped = one(function)
         failed += trouble is not None
-        name = function.__name__.replace("_", " ")
+        name = function.__name__.replace("_", " ") + (f" # SKIP {skipped}" if skipped else "")
         print(f"{'not ok' if trouble else 'ok'} {number} - {name}", flush=True)
         if trouble:
             print("\n".join("# " + line for line in trouble.splitlines()), flush=True)
