@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cases of tests/cases, played with real processes and sockets under `nightclerk run`."""
+"""Cases of tests/cases, and each with one detail changed, played with real processes and sockets under `nightclerk run`."""
 
 import glob
 import json
 import os
+import re
+import shutil
 
 from harness import BUILD, ROOT, Failure, check, contains, equal, facts, play, read_lines, wait_for_line
 
 PLAY = os.path.join(BUILD, "tests", "live", "play")
-CASES = "01 02 03 04 05 06 10 13 14".split()
+CASES = "01 02 03 04 05 06 10 11 12 13 14 15 16 17 18".split()
 STATES = {"answered": True, "incomplete": False, "no_answer": False, "pending": False}
 
 
@@ -45,7 +47,9 @@ def compare_verdict(result, expected):
     standing = result.findings("medium")
     if expected["verdict"] == "ok":
         equal(result.status, 0, "exit status")
-        equal(result.findings("low"), [], "findings above info")
+        low = [entry.split(":")[0] for entry in expected.get("also_expected", []) if entry.endswith(":low")]
+        found = [(name, severity) for name, severity, _ in result.findings("low")]
+        equal(found, [(name, "low") for name in low], "findings above info")
         return
     equal(result.status, 10, "exit status")
     equal([(name, severity) for name, severity, _ in standing], [(expected["kind"], expected["severity"])], "findings")
@@ -58,9 +62,7 @@ def compare_verdict(result, expected):
         check(any(event["finding"] == name for event in result.of_kind("finding")), f"no {name}")
 
 
-def play_case(live, directory, server_outside):
-    with open(os.path.join(directory, "expected.json"), encoding="utf-8") as file:
-        expected = json.load(file)
+def play_directory(live, directory, server_outside):
     command = [PLAY, "--map", live.path("map.jsonl")]
     if server_outside:
         control = ["--control", live.path("control")]
@@ -69,6 +71,13 @@ def play_case(live, directory, server_outside):
         command += ["--client", *control]
     result = live.run([*command, directory])
     check(result.status in (0, 10), f"exit status {result.status}\n{result.stderr}")
+    return result
+
+
+def play_case(live, directory, server_outside):
+    with open(os.path.join(directory, "expected.json"), encoding="utf-8") as file:
+        expected = json.load(file)
+    result = play_directory(live, directory, server_outside)
     roles = read_lines(live.path("map.jsonl"))
     real_pid = {role["case_pid"]: role["pid"] for role in roles if role["role"] == "client"}
     try:
@@ -92,6 +101,54 @@ def add_case(number, server_outside):
     function.__name__ = f"{os.path.basename(directory)}_{place}"
     facts.append(function)
 
+
+def change(directory, flip):
+    """In the files of the flip, find becomes replace, and Content-Length and the timeline follow."""
+    sizes = {}
+    for name in flip["files"]:
+        path = os.path.join(directory, name)
+        with open(path, "rb") as file:
+            content = file.read()
+        head, blank, body = content.partition(b"\r\n\r\n")
+        changed = content.replace(flip["find"].encode(), flip["replace"].encode())
+        check(changed != content, f"{name} has no {flip['find']!r}")
+        new_body = changed.partition(b"\r\n\r\n")[2]
+        if re.search(rb"\r\nContent-Length: %d(\r|$)" % len(body), head):
+            changed = changed.replace(b"Content-Length: %d\r" % len(body), b"Content-Length: %d\r" % len(new_body))
+        with open(path, "wb") as file:
+            file.write(changed)
+        sizes[name, len(content)] = len(changed)
+    path = os.path.join(directory, "timeline.json")
+    with open(path, encoding="utf-8") as file:
+        timeline = json.load(file)
+    for event in timeline:
+        if "file" in event:
+            event["to"] = sizes.get((event["file"], event["to"]), event["to"])
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(timeline, file)
+
+
+def add_flip(flip):
+    def function(live):
+        directory = live.path("case")
+        shutil.copytree(os.path.join(ROOT, "tests", "cases", flip["case"]), directory)
+        change(directory, flip)
+        if "also" in flip:
+            change(directory, flip["also"])
+        result = play_directory(live, directory, False)
+        ids = [line["id"] for line in result.ledger]
+        found = [f"{name} {severity} {ids.index(event['earlier']) + 1}-{ids.index(event['of']) + 1}"
+                 for name, severity, event in result.findings("info") if event["earlier"]]
+        equal(found, flip["findings"], "findings")
+        equal(result.status, 10 if re.search(" (medium|high) ", " ".join(found)) else 0, "exit status")
+
+    function.__name__ = f"{flip['case'][:2]}: {flip['change']}"
+    facts.append(function)
+
+
+with open(os.path.join(ROOT, "tests", "cases", "flips.json"), encoding="utf-8") as flips:
+    for one in json.load(flips):
+        add_flip(one)
 
 for case in CASES:
     add_case(case, False)
