@@ -294,8 +294,8 @@ static void rewrite_backwards(const struct order *order, struct rewrite *rewrite
 
 int order_apply(struct order *order, struct buffer *out, size_t base, struct buffer *spare)
 {
-	struct rewrite rewrite = {.from = out->data + base};
 	struct buffer swapped;
+	struct rewrite rewrite; /* its levels are 8 KiB: not cleared for each body */
 	size_t size = out->size - base;
 
 	if (!object_count(order))
@@ -303,7 +303,9 @@ int order_apply(struct order *order, struct buffer *out, size_t base, struct buf
 	buffer_clear(spare);
 	if (buffer_reserve(spare, size))
 		return -ENOMEM;
+	rewrite.from = out->data + base;
 	rewrite.to = spare->data + size;
+	rewrite.depth = 0;
 	rewrite_backwards(order, &rewrite, (uint32_t)size);
 	if (base) {
 		memcpy(out->data + base, spare->data, size);

@@ -108,15 +108,15 @@ bool held_before(const struct held *a, const struct held *b)
 int held_heap_reserve(struct held_heap *heap, size_t count)
 {
 	size_t capacity = heap->capacity ? heap->capacity : 1024;
-	struct held **items;
+	struct held_item *items;
 
 	if (count <= heap->capacity)
 		return 0;
-	if (count > SIZE_MAX / 2 / sizeof(struct held *))
+	if (count > SIZE_MAX / 2 / sizeof(*items))
 		return -ENOMEM;
 	while (capacity < count)
 		capacity *= 2;
-	items = reallocarray(heap->items, capacity, sizeof(struct held *));
+	items = reallocarray(heap->items, capacity, sizeof(*items));
 	if (!items)
 		return -ENOMEM;
 	heap->items = items;
@@ -124,50 +124,54 @@ int held_heap_reserve(struct held_heap *heap, size_t count)
 	return 0;
 }
 
-static void put(struct held_heap *heap, size_t index, struct held *held)
+static bool item_before(const struct held_item *a, const struct held_item *b)
 {
-	heap->items[index] = held;
-	held->heap_index = index;
+	return a->when_ns != b->when_ns ? a->when_ns < b->when_ns : held_before(a->held, b->held);
 }
 
-static void raise_from(struct held_heap *heap, size_t index, struct held *held)
+static void put(struct held_heap *heap, size_t index, struct held_item item)
 {
-	while (index && held_before(held, heap->items[(index - 1) / 2])) {
+	heap->items[index] = item;
+	item.held->heap_index = index;
+}
+
+static void raise_from(struct held_heap *heap, size_t index, struct held_item item)
+{
+	while (index && item_before(&item, &heap->items[(index - 1) / 2])) {
 		put(heap, index, heap->items[(index - 1) / 2]);
 		index = (index - 1) / 2;
 	}
-	put(heap, index, held);
+	put(heap, index, item);
 }
 
-static void lower_from(struct held_heap *heap, size_t index, struct held *held)
+static void lower_from(struct held_heap *heap, size_t index, struct held_item item)
 {
 	for (;;) {
 		size_t child = 2 * index + 1;
 
-		if (child + 1 < heap->count &&
-		    held_before(heap->items[child + 1], heap->items[child]))
+		if (child + 1 < heap->count && item_before(&heap->items[child + 1], &heap->items[child]))
 			child++;
-		if (child >= heap->count || held_before(held, heap->items[child]))
+		if (child >= heap->count || item_before(&item, &heap->items[child]))
 			break;
 		put(heap, index, heap->items[child]);
 		index = child;
 	}
-	put(heap, index, held);
+	put(heap, index, item);
 }
 
 void held_heap_add(struct held_heap *heap, struct held *held)
 {
-	raise_from(heap, heap->count++, held);
+	raise_from(heap, heap->count++, (struct held_item){held->event.when_ns, held});
 }
 
 void held_heap_remove(struct held_heap *heap, struct held *held)
 {
 	size_t index = held->heap_index;
-	struct held *last = heap->items[--heap->count];
+	struct held_item last = heap->items[--heap->count];
 
-	if (last == held)
+	if (last.held == held)
 		return;
-	if (index && held_before(last, heap->items[(index - 1) / 2]))
+	if (index && item_before(&last, &heap->items[(index - 1) / 2]))
 		raise_from(heap, index, last);
 	else
 		lower_from(heap, index, last);
@@ -176,7 +180,7 @@ void held_heap_remove(struct held_heap *heap, struct held *held)
 void held_heap_done(struct held_heap *heap, struct held_pool *pool)
 {
 	for (size_t i = 0; i < heap->count; i++)
-		held_free(pool, heap->items[i]);
+		held_free(pool, heap->items[i].held);
 	free(heap->items);
 	*heap = (struct held_heap){0};
 }

@@ -42,8 +42,13 @@ void held_pool_done(struct held_pool *pool);
 
 /* ---- a binary heap: items[0] is the oldest ---- */
 
+struct held_item {
+	uint64_t when_ns; /* of the event: most comparisons need not go there */
+	struct held *held;
+};
+
 struct held_heap {
-	struct held **items;
+	struct held_item *items;
 	size_t count;
 	size_t capacity;
 };

@@ -373,7 +373,7 @@ static uint64_t due_ns(const struct held_heap *heap, uint64_t delay_ns)
 {
 	uint64_t due;
 
-	if (!heap->count || __builtin_add_overflow(heap->items[0]->event.when_ns, delay_ns, &due))
+	if (!heap->count || __builtin_add_overflow(heap->items[0].when_ns, delay_ns, &due))
 		return UINT64_MAX;
 	return due;
 }
@@ -389,12 +389,12 @@ static bool step(struct sequencer *sequencer, uint64_t now_ns)
 	if (waiting->count && (crowded || !young->count || force_ns <= admit_ns)) {
 		if (!crowded && force_ns > now_ns)
 			return false;
-		force(sequencer, waiting->items[0]);
+		force(sequencer, waiting->items[0].held);
 		return true;
 	}
 	if (!young->count || (!crowded && admit_ns > now_ns))
 		return false;
-	admit(sequencer, young->items[0]);
+	admit(sequencer, young->items[0].held);
 	return true;
 }
 
@@ -492,8 +492,8 @@ size_t sequencer_held_bytes(const struct sequencer *sequencer)
 
 uint64_t sequencer_oldest_ns(const struct sequencer *sequencer)
 {
-	const struct held *young = sequencer->young.count ? sequencer->young.items[0] : NULL;
-	const struct held *oldest = sequencer->waiting.count ? sequencer->waiting.items[0] : young;
+	const struct held *young = sequencer->young.count ? sequencer->young.items[0].held : NULL;
+	const struct held *oldest = sequencer->waiting.count ? sequencer->waiting.items[0].held : young;
 	const struct held *ready;
 
 	if (young && held_before(young, oldest))

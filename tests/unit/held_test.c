@@ -41,17 +41,17 @@ static void the_heap_stays_a_heap_whatever_is_taken_out(void **state)
 		for (int i = 0; i < COUNT; i++)
 			held_heap_add(&heap, make_at(&pool, pick(&random, 100000)));
 		for (int i = 0; i < COUNT / 2; i++) {
-			struct held *held = heap.items[pick(&random, (uint32_t)heap.count)];
+			struct held *held = heap.items[pick(&random, (uint32_t)heap.count)].held;
 
 			held_heap_remove(&heap, held);
 			held_free(&pool, held);
 		}
 		for (size_t i = 1; i < heap.count; i++)
-			assert_false(held_before(heap.items[i], heap.items[(i - 1) / 2]));
+			assert_false(held_before(heap.items[i].held, heap.items[(i - 1) / 2].held));
 		for (size_t i = 0; i < heap.count; i++)
-			assert_int_equal(heap.items[i]->heap_index, i);
+			assert_int_equal(heap.items[i].held->heap_index, i);
 		for (uint64_t last = 0; heap.count;) {
-			struct held *held = heap.items[0];
+			struct held *held = heap.items[0].held;
 
 			assert_true(held->event.when_ns >= last);
 			last = held->event.when_ns;
@@ -89,7 +89,7 @@ static void room_for_more_than_memory_is_refused_and_changes_nothing(void **stat
 	held_heap_add(&heap, make_at(&pool, 1));
 	assert_int_equal(held_heap_reserve(&heap, SIZE_MAX / 2 + 1), -ENOMEM);
 	assert_int_equal(heap.count, 1);
-	assert_int_equal(heap.items[0]->event.when_ns, 1);
+	assert_int_equal(heap.items[0].when_ns, 1);
 	held_heap_done(&heap, &pool);
 	held_pool_done(&pool);
 }
