@@ -120,6 +120,11 @@ $(BUILD)/tests/live/%: tests/live/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< -pthread -lcrypto -ljson-c
 
+$(BUILD)/tests/bench/%: tests/bench/%.c
+	$(call say,TOOL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< -pthread
+
 # ---- running them ----
 CHECK := $(UNIT_TESTS)
 LIVE := $(sort $(wildcard tests/live/*.t))
@@ -202,6 +207,14 @@ fuzz: $(FUZZERS:%=$(FUZZ_BUILD)/%_fuzz) ## every libFuzzer target for SECONDS_EA
 		$(FUZZ_BUILD)/$${f}_fuzz -max_total_time=$(SECONDS_EACH) -verbosity=0 -print_final_stats=1 -rss_limit_mb=2048 -timeout=10 \
 			-artifact_prefix=$(FUZZ_BUILD)/$$f- $(FUZZ_BUILD)/corpus/$$f tests/fuzz/seeds/$$f 2>&1 \
 			| grep -E 'stat::number_of_executed_units|ERROR|SUMMARY|Test unit' ; test $${PIPESTATUS[0]} -eq 0; done
+
+# Daemons that come with a package are not started: RUNLEVEL=1.
+BENCH_PACKAGES := nginx-light wrk redis-server redis-tools tcpdump strace
+BENCH ?=
+.PHONY: bench
+bench: setup $(BUILD)/tests/bench/talk ## what it costs against bare and other tools, as ratios: BENCH="--rounds 5 --seconds 3" (root)
+	@RUNLEVEL=1 tools/install-packages $(BENCH_PACKAGES)
+	@/usr/bin/python3 tests/bench/bench.py $(BENCH)
 
 # A kernel is SERIES or SERIES-PREEMPTION; PREEMPT is for those that name none.
 KERNEL ?= 5.10,6.1,6.12,6.12-full,7
