@@ -125,6 +125,15 @@ $(BUILD)/tests/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< -pthread
 
+# What the oracles compare with other implementations.
+ORACLES := $(sort $(wildcard tests/oracles/*_oracle.py))
+ORACLE_TOOLS := $(patsubst tests/oracles/%.c,$(BUILD)/tests/oracles/%,$(wildcard tests/oracles/*.c))
+
+$(BUILD)/tests/oracles/%: tests/oracles/%.c $(LIB)
+	$(call say,TOOL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) $(LLHTTP_CFLAGS) -Iuser -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LIB) $(PKG_LIBS) $(LLHTTP_LIBS)
+
 # ---- running them ----
 CHECK := $(UNIT_TESTS)
 LIVE := $(sort $(wildcard tests/live/*.t))
@@ -135,7 +144,7 @@ CLI := $(sort $(wildcard tests/cli/*.t))
 RUN := /usr/bin/python3 tests/run.py
 
 .PHONY: tests
-tests: all $(UNIT_TESTS) $(LIVE_TOOLS)
+tests: all $(UNIT_TESTS) $(LIVE_TOOLS) $(ORACLE_TOOLS)
 
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)
@@ -143,6 +152,10 @@ unit-tests: $(UNIT_TESTS)
 .PHONY: check
 check: tests ## unit and case tests: no root, no network
 	@$(RUN) --label unit $(CHECK) --label cli $(CLI)
+
+.PHONY: oracles
+oracles: tests ## canonical JSON against Python's decimals, framing against node's and Python's parsers: 100,000 of each
+	@ORACLE_COUNT=100000 $(RUN) --label oracle $(ORACLES)
 
 .PHONY: memcheck
 memcheck: tests ## the same under valgrind
@@ -163,6 +176,7 @@ test: setup ## install what is missing, build, and run every test that this mach
 	@$(RUN) --jobs $(shell nproc) --label unit $(CHECK) --label cli $(CLI) \
 		--label sanitizers $(CHECK:build/%=build/sanitize/%) \
 		--label valgrind --wrap '$(VALGRIND)' $(VALGRIND_CHECK) --wrap '' \
+		--label oracle $(ORACLES) \
 		--jobs 1 --label mutants tools/mutate-table --label live $(LIVE)
 
 # Every allocation and every write failed once. The linker puts the failing calls in; see tests/torture/.

@@ -3,7 +3,7 @@
 """Compares canonicalise with a canonical form made independently: Python's json
 for the grammar, decimal.Decimal for numbers, the rules written down once more.
 
-    canonical_json_oracle.py PATH_TO_CANONICALISE [COUNT [SEED]]
+    canonical_json_oracle.py [COUNT [SEED]]
 
 Texts are random JSON in random spelling; a part of them is damaged, so that the
 raw fallback is compared too. The same seed gives the same texts.
@@ -11,12 +11,14 @@ raw fallback is compared too. The same seed gives the same texts.
 import decimal
 import hashlib
 import json
+import os
 import random
 import re
 import struct
 import subprocess
 import sys
 
+SHORT_COUNT = 20000  # a few seconds
 DEPTH_MAX = 512
 EXPONENT_DIGITS_MAX = 12
 
@@ -224,9 +226,9 @@ class Writer:
 
 
 def main():
-    program = sys.argv[1]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 100000
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 20260101
+    program = os.path.join(os.environ.get("NIGHTCLERK_BUILD", "build"), "tests/oracles/canonicalise")
+    count = int(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("ORACLE_COUNT", SHORT_COUNT))
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 20260101
     sys.setrecursionlimit(20000)
     writer = Writer(random.Random(seed))
     texts = [writer.text() for _ in range(count)]
@@ -244,9 +246,10 @@ def main():
         if line != expected:
             wrong += 1
             if wrong <= 5:
-                print("text      %r\nexpected  %s\ngot       %s" % (raw, expected, line))
-    print("%d texts, seed %d: %s; %d differ" %
-          (count, seed, ", ".join("%d %s" % (n, k) for k, n in sorted(kinds.items())), wrong))
+                print("# text      %r\n# expected  %s\n# got       %s" % (raw, expected, line))
+    print("1..1")
+    print("%s 1 - canonical form of %d texts, seed %d: %s; %d differ" %
+          ("not ok" if wrong else "ok", count, seed, ", ".join("%d %s" % (n, k) for k, n in sorted(kinds.items())), wrong))
     return 1 if wrong else 0
 
 
