@@ -190,6 +190,7 @@ struct call {
 	const char *why;      /* static text: reasons for every "unknown" and null hash; NULL = none */
 	bool open;	      /* neither answered whole nor given up by anyone */
 	void *attempt;	      /* pipeline.c: its entry in attempts.c, or NULL */
+	void *hop;	      /* the same in hops.c */
 };
 
 #endif

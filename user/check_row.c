@@ -156,7 +156,7 @@ const char *check_row_kind(struct bytes line, enum check_kind *ret_kind, char re
 		{"request", CHECK_REQUEST}, {"response", CHECK_RESPONSE}, {"finding", CHECK_FINDING},
 		{"upgrade", CHECK_UPGRADE}, {"start", CHECK_START},	  {"mark", CHECK_MARK},
 		{"blind", CHECK_BLIND},	    {"off_loopback", CHECK_OFF_LOOPBACK}, {"summary", CHECK_SUMMARY},
-		{"hole", CHECK_OTHER},	    {"broken", CHECK_OTHER},
+		{"hole", CHECK_OTHER},	    {"broken", CHECK_OTHER},	  {"hop", CHECK_OTHER},
 	};
 	struct bytes values[COUNT_OF(names)];
 	const char *wrong = pick(line, names, COUNT_OF(names), values);

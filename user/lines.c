@@ -472,3 +472,16 @@ int event_call_finding(const struct line_context *context, const struct call *ca
 	line_text(&line, "next", finding_next_step(finding));
 	return line_close(&line);
 }
+
+/* ---- hops ---- */
+
+int event_hop(const struct line_context *context, const struct hop *hop, uint64_t now_ns,
+	      struct buffer *out)
+{
+	struct line line;
+
+	line_open_event(&line, context, "hop", now_ns, out);
+	line_hex(&line, "of", hop->call_id, CALL_ID_BYTES);
+	line_hex(&line, "parent", hop->parent_id, CALL_ID_BYTES);
+	return line_close(&line);
+}

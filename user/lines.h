@@ -9,6 +9,7 @@
 
 #include "attempts.h"
 #include "fingerprint.h"
+#include "hops.h"
 #include "options.h"
 #include "recording.h"
 
@@ -40,6 +41,10 @@ int event_upgrade(const struct line_context *context, const struct judgement *ju
 /* FINDING_TRUNCATED_RESPONSE or FINDING_ABANDONED_CALL of one call. */
 int event_call_finding(const struct line_context *context, const struct call *call,
 		       enum finding finding, uint64_t now_ns, struct buffer *out);
+
+/* One call that another is a hop of. */
+int event_hop(const struct line_context *context, const struct hop *hop, uint64_t now_ns,
+	      struct buffer *out);
 
 struct connection_name {
 	struct endpoint client;

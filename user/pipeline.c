@@ -12,6 +12,7 @@
 #include "classify.h"
 #include "decode.h"
 #include "gate.h"
+#include "hops.h"
 #include "junit.h"
 #include "refusals.h"
 
@@ -39,6 +40,7 @@ struct pipeline {
 	struct classifier *classifier;
 	struct connections *connections;
 	struct attempts *attempts;
+	struct hops *hops;
 	struct alerts *alerts;
 	struct refusals refusals;
 	struct gate gate;
@@ -258,6 +260,14 @@ static void report_changes(struct pipeline *pipeline, struct call *call, uint64_
 	}
 }
 
+static void report_hops(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
+{
+	struct hop hop;
+
+	while (hops_next(pipeline->hops, call, &hop))
+		lost(pipeline, event_hop(&pipeline->line, &hop, now_ns, &pipeline->output->events));
+}
+
 static bool says_nothing(const struct policy_rule *rule)
 {
 	return rule && rule->limits->capped && rule->limits->at_most == SEVERITY_NULL;
@@ -305,8 +315,10 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 	set_cgroup(pipeline, call);
 	gate_count_request(&pipeline->gate, call);
 	lost(pipeline, ledger_line(&pipeline->line, call, &pipeline->output->ledger));
-	if (!pipeline->options.no_events)
+	if (!pipeline->options.no_events) {
 		lost(pipeline, event_request(&pipeline->line, call, &pipeline->output->events));
+		lost(pipeline, hops_request(pipeline->hops, call));
+	}
 	if (is_safe(call) || (!call->has_fingerprint && call->idem_state != IDEM_PRESENT))
 		return;
 	lost(pipeline, attempts_add(pipeline->attempts, call, &judgement));
@@ -316,8 +328,10 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 static void on_answered(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
 {
 	report_changes(pipeline, call, now_ns);
-	if (!pipeline->options.no_events)
+	if (!pipeline->options.no_events) {
+		report_hops(pipeline, call, now_ns);
 		lost(pipeline, event_response(&pipeline->line, call, &pipeline->output->events));
+	}
 	if (pipeline->options.live_calls)
 		lost(pipeline, call_line(pipeline->fingerprinter, call, pipeline->line.wall_offset_ns,
 					 &pipeline->options.style, &pipeline->output->calls));
@@ -360,6 +374,7 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 		break;
 	case CONNECTION_CLOSED:
 		attempts_close(pipeline->attempts, result->call);
+		hops_close(pipeline->hops, result->call);
 		break;
 	case CONNECTION_HOLE:
 		lost(pipeline, event_hole(line, &result->name, result->from_client, result->offset, result->length,
@@ -527,10 +542,12 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 	pipeline->fingerprinter = fingerprinter_new(run->salt);
 	pipeline->classifier = classifier_new();
 	pipeline->attempts = attempts_new(&attempts);
+	pipeline->hops = hops_new();
 	pipeline->alerts = pipeline->fingerprinter ? alerts_new(pipeline->fingerprinter) : NULL;
 	if (pipeline->fingerprinter)
 		pipeline->connections = connections_new(run->boot_id, pipeline->fingerprinter);
-	if (!pipeline->connections || !pipeline->classifier || !pipeline->attempts || !pipeline->alerts) {
+	if (!pipeline->connections || !pipeline->classifier || !pipeline->attempts || !pipeline->hops ||
+	    !pipeline->alerts) {
 		pipeline_free(pipeline);
 		return NULL;
 	}
@@ -554,6 +571,7 @@ void pipeline_free(struct pipeline *pipeline)
 		return;
 	connections_free(pipeline->connections);
 	attempts_free(pipeline->attempts);
+	hops_free(pipeline->hops);
 	alerts_free(pipeline->alerts);
 	refusals_done(&pipeline->refusals);
 	classifier_free(pipeline->classifier);

@@ -713,6 +713,16 @@ static void writes_a_broken_stream_with_its_reason(void **state)
 		    "\"reason\":\"bad chunk size\"}\n");
 }
 
+static void links_a_hop_to_its_parent(void **state)
+{
+	struct hop hop = {.call_id = {[0] = 0xab, [15] = 0x01}, .parent_id = {[0] = 0xcd, [15] = 0x02}};
+
+	(void)state;
+	assert_line(event_hop(&context, &hop, 5 * SECOND, &out),
+		    "{\"kind\":\"hop\",\"t\":1790000005.000000,\"run\":\"00c0ffee00c0ffee\","
+		    "\"of\":\"ab000000000000000000000000000001\",\"parent\":\"cd000000000000000000000000000002\"}\n");
+}
+
 static void writes_a_connection_off_loopback_and_a_mark(void **state)
 {
 	struct connection_name name = connection_named();
@@ -861,6 +871,7 @@ int main(void)
 		cmocka_unit_test(writes_a_broken_stream_with_its_reason),
 		cmocka_unit_test(writes_a_connection_off_loopback_and_a_mark),
 		cmocka_unit_test(names_every_cause_of_a_hole),
+		cmocka_unit_test(links_a_hop_to_its_parent),
 		cmocka_unit_test(sums_the_run_up_with_its_reconciliation),
 		cmocka_unit_test(a_summary_without_a_command_has_no_status_of_one),
 		cmocka_unit_test(writes_nothing_rather_than_half_a_line),

@@ -15,7 +15,9 @@
 
 #include <json-c/json.h>
 
+#ifndef SCENE_CONNECTIONS
 #define SCENE_CONNECTIONS 64
+#endif
 #define SCENE_MS 1000000ULL
 #define SCENE_START_NS (1000 * SCENE_MS)
 
@@ -34,6 +36,7 @@ struct scene {
 	struct pipeline_output out;
 	struct pipeline *pipeline;
 	struct scene_end ends[SCENE_CONNECTIONS][2];
+	uint16_t server_port[SCENE_CONNECTIONS]; /* 0 = WIRE_BUILD_SERVER_PORT */
 	uint32_t connections;
 	uint64_t now_ns;
 	uint64_t accepted;
@@ -84,6 +87,8 @@ static inline struct wire_event scene_on(struct scene *scene, struct wire_event 
 	struct scene_end *end = &scene->ends[c][side];
 
 	event = wire_build_on(event, c);
+	if (scene->server_port[c])
+		*(side == WIRE_BUILD_SERVER ? &event.local_port : &event.remote_port) = scene->server_port[c];
 	event.read_bytes = end->read;
 	event.received_bytes = scene->ends[c][!side].sent;
 	if (event.tgid)
@@ -94,19 +99,26 @@ static inline struct wire_event scene_on(struct scene *scene, struct wire_event 
 	return event;
 }
 
-/* A new connection from that client process to the server: its number. */
-static inline uint32_t scene_connect(struct scene *scene, uint32_t client_tgid)
+/* A new connection from that client process to the server process behind a port: its number. */
+static inline uint32_t scene_connect_to(struct scene *scene, uint32_t client_tgid, uint16_t port, uint32_t server_tgid)
 {
 	uint32_t c = scene->connections++;
 
 	scene->ends[c][WIRE_BUILD_CLIENT].tgid = client_tgid;
-	scene->ends[c][WIRE_BUILD_SERVER].tgid = WIRE_BUILD_SERVER_TGID;
+	scene->ends[c][WIRE_BUILD_SERVER].tgid = server_tgid;
+	scene->server_port[c] = port;
 	for (int side = 0; side < 2; side++) {
 		struct wire_event open = scene_on(scene, wire_build_open(side, scene->now_ns), c, side);
 
 		scene_feed(scene, &open, (struct bytes){0});
 	}
 	return c;
+}
+
+/* A new connection from that client process to the server: its number. */
+static inline uint32_t scene_connect(struct scene *scene, uint32_t client_tgid)
+{
+	return scene_connect_to(scene, client_tgid, 0, WIRE_BUILD_SERVER_TGID);
 }
 
 static inline void scene_hold_reads(struct scene *scene, uint32_t c, int side)
