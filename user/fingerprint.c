@@ -27,6 +27,7 @@ struct fingerprinter {
 static const char *const tenant_headers[] = {
 	"stripe-account", "openai-organization", "openai-project", "anthropic-workspace",
 	"x-amz-target",	  "mcp-method",		 "mcp-name",	   "x-http-method-override",
+	"x-http-method",  "x-method-override",
 };
 
 static const char *const retry_markers[] = {

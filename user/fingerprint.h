@@ -6,7 +6,7 @@
  * (netns inode unless class is llm, destination port, host with loopback
  * spellings folded to "loopback"), method, path, sorted query, canonical body,
  * tenant headers (Stripe-Account, OpenAI-Organization, OpenAI-Project,
- * anthropic-workspace, X-Amz-Target, Mcp-Method, Mcp-Name, X-HTTP-Method-Override).
+ * anthropic-workspace, X-Amz-Target, Mcp-Method, Mcp-Name, X-HTTP-Method-Override and its kin).
  * key scope = the same server fields, method, path, principal, key.
  * Principal (who calls) is beside the fingerprint, never in it.
  */

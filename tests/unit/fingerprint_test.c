@@ -73,6 +73,7 @@ static void counts_every_tenant_header(void **state)
 	static const char *const names[] = {
 		"Stripe-Account", "OpenAI-Organization", "OpenAI-Project", "anthropic-workspace",
 		"X-Amz-Target",	  "Mcp-Method",		 "Mcp-Name",	   "X-HTTP-Method-Override",
+		"X-HTTP-Method",  "X-Method-Override",
 	};
 	struct call_build without, with, same, other;
 
