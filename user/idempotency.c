@@ -39,7 +39,7 @@ static const struct {
 	{"clientToken", "body.clientToken"},
 	{"ClientRequestToken", "body.ClientRequestToken"},
 	{"clientRequestToken", "body.clientRequestToken"},
-	{"messageId", "body.messageId"}, /* A2A */
+	{"messageId", "body.messageId"},
 	{"event_id", "body.event_id"},	 /* Slack */
 	{"id", "body.id"},		 /* Stripe events: evt_... only */
 };
@@ -248,13 +248,53 @@ static bool find_named(struct bytes json, const struct key_carrier *carrier, str
 	return found == 1 && is_named_key(ret_candidate->value);
 }
 
-static struct candidate find_key(const struct policy_rule *rule, struct bytes json)
+/* The one member of that name in an object; false when there is none, or more. */
+static bool find_only(struct bytes object, const char *wanted, struct candidate *ret_candidate)
 {
+	struct bytes name, value;
+	struct json_scan scan;
+	unsigned int found = 0;
+
+	json_scan_open(&scan, json_scan_is_object(object) ? object : (struct bytes){0});
+	while (json_scan_next(&scan, &name, &value)) {
+		if (!json_scan_says(name, wanted))
+			continue;
+		found++;
+		*ret_candidate = (struct candidate){.name = name, .value = value};
+	}
+	return found == 1;
+}
+
+/*
+ * A2A: a server may tell repeats by message.messageId (A2A 1.0 section 3.3.1),
+ * which its JSON-RPC binding has in params.
+ */
+static bool find_message_id(struct bytes json, struct candidate *ret_candidate)
+{
+	const char *from = "body.message.messageId";
+	struct candidate outer = {.value = json};
+
+	if (find_only(json, "params", &outer))
+		from = "body.params.message.messageId";
+	else
+		outer.value = json;
+	if (!find_only(outer.value, "message", &outer) || !find_only(outer.value, "messageId", ret_candidate))
+		return false;
+	ret_candidate->from = from;
+	return json_scan_is_string(ret_candidate->value) && ret_candidate->value.size > 2 &&
+	       ret_candidate->value.size <= BODY_KEY_BYTES_MAX + 2;
+}
+
+static struct candidate find_key(const struct call *call, struct bytes json)
+{
+	const struct policy_rule *rule = call->rule;
 	struct candidate candidate;
 
 	for (size_t i = 0; rule && i < rule->carriers.member_count; i++)
 		if (find_named(json, &rule->carriers.members[i], &candidate))
 			return candidate;
+	if (call->protocol == PROTOCOL_A2A && find_message_id(json, &candidate))
+		return candidate;
 	return find_candidate(json);
 }
 
@@ -281,7 +321,7 @@ int idempotency_body_key(struct call *call, struct bytes json, struct buffer *te
 	if (call->idem_state != IDEM_ABSENT || call->canon != CANONICAL_JSON ||
 	    !json_scan_is_object(json))
 		return 0;
-	candidate = find_key(call->rule, json);
+	candidate = find_key(call, json);
 	if (!candidate.from)
 		return 0;
 	buffer_clear(text);

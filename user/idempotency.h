@@ -24,8 +24,9 @@ int idempotency_key(struct call *call, struct buffer *text);
 
 /*
  * Where the head is known to carry none: a top-level member of a JSON object
- * that the policy's rule names, a string or a number; else a string member that
- * is known to carry keys. json is canonical. Fills idem_state,
+ * that the policy's rule names, a string or a number; else of an A2A call its
+ * message's messageId; else a top-level string member that is known to carry
+ * keys. json is canonical. Fills idem_state,
  * idem and idem_from ("body.requestId"); *ret_member becomes the slice of json
  * (the member with one comma) that is not part of the comparison, or empty.
  * A name that comes twice, an empty text and one over 1,024 bytes are no key.

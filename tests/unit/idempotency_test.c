@@ -235,7 +235,7 @@ static void does_not_know_where_the_head_was_cut(void **state)
 /* ---- in the body ---- */
 
 /* rest = what is compared when the key's member is taken out; NULL: no key is found. */
-static void assert_body(const char *json, const char *key, const char *from, const char *rest)
+static void assert_body_of(enum call_protocol protocol, const char *json, const char *key, const char *from, const char *rest)
 {
 	struct buffer text = {0}, left = {0};
 	struct bytes whole = bytes_of_string(json), member, before, after;
@@ -243,6 +243,7 @@ static void assert_body(const char *json, const char *key, const char *from, con
 
 	call_build_init(&build);
 	build.call.canon = CANONICAL_JSON;
+	build.call.protocol = protocol;
 	assert_int_equal(idempotency_key(&build.call, &text), 0);
 	assert_int_equal(idempotency_body_key(&build.call, whole, &text, &member), 0);
 	if (!rest) {
@@ -260,6 +261,11 @@ static void assert_body(const char *json, const char *key, const char *from, con
 	assert_true(bytes_equal(buffer_bytes(&left), bytes_of_string(rest)));
 	buffer_done(&left);
 	buffer_done(&text);
+}
+
+static void assert_body(const char *json, const char *key, const char *from, const char *rest)
+{
+	assert_body_of(PROTOCOL_NONE, json, key, from, rest);
 }
 
 static void knows_every_member_that_carries_a_key(void **state)
@@ -330,6 +336,31 @@ static void takes_only_top_level_members_of_an_object(void **state)
 }
 
 /* Which of the two a server takes is not known. */
+static void an_a2a_call_has_its_key_in_the_message(void **state)
+{
+	static const struct {
+		const char *json, *key, *from, *rest;
+	} cases[] = {
+		{"{\"params\":{\"message\":{\"messageId\":\"m-1\",\"parts\":[]}}}", "m-1", "body.params.message.messageId",
+		 "{\"params\":{\"message\":{\"parts\":[]}}}"},
+		{"{\"message\":{\"messageId\":\"m\\u00e9\"}}", "m\xc3\xa9", "body.message.messageId", "{\"message\":{}}"},
+		{"{\"params\":{\"message\":{\"kind\":\"message\",\"messageId\":\"m\"}}}", "m", "body.params.message.messageId",
+		 "{\"params\":{\"message\":{\"kind\":\"message\"}}}"},
+		{"{\"params\":{\"message\":{\"messageId\":7}}}", NULL, NULL, NULL},
+		{"{\"params\":{\"message\":{\"messageId\":\"\"}}}", NULL, NULL, NULL},
+		{"{\"params\":{\"message\":{\"messageId\":\"a\",\"messageId\":\"b\"}}}", NULL, NULL, NULL},
+		{"{\"params\":{\"message\":\"text\"}}", NULL, NULL, NULL},
+		{"{\"params\":{\"messageId\":\"m\"}}", NULL, NULL, NULL},
+		{"{\"params\":[{\"message\":{\"messageId\":\"m\"}}]}", NULL, NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_body_of(PROTOCOL_A2A, cases[i].json, cases[i].key, cases[i].from, cases[i].rest);
+		assert_body_of(PROTOCOL_MCP, cases[i].json, NULL, NULL, NULL);
+	}
+}
+
 static void takes_no_name_that_comes_twice(void **state)
 {
 	(void)state;
@@ -419,6 +450,7 @@ int main(void)
 		cmocka_unit_test(takes_only_event_ids_from_the_member_id),
 		cmocka_unit_test(takes_only_strings_that_say_something),
 		cmocka_unit_test(takes_only_top_level_members_of_an_object),
+		cmocka_unit_test(an_a2a_call_has_its_key_in_the_message),
 		cmocka_unit_test(takes_no_name_that_comes_twice),
 		cmocka_unit_test(prefers_members_in_the_order_of_the_table),
 		cmocka_unit_test(takes_body_keys_up_to_1024_bytes),
