@@ -136,15 +136,16 @@ void connection_free(struct connection *connection)
 void connection_open(struct connection *connection, enum connection_side side, const struct wire_event *event)
 {
 	struct end *end = &connection->end[side];
+	uint16_t unreadable = event->flags & (WIRE_JOINED_LATE | WIRE_MPTCP | WIRE_KTLS);
 
+	if (connection->spoke_http) /* its client was joined already: the answer's place is known */
+		unreadable &= ~WIRE_JOINED_LATE;
 	end->flow = event->flow;
 	end->read_bytes = event->read_bytes;
 	stream_init(&end->stream, event->flags & WIRE_JOINED_LATE ? event->offset : 0);
 	if (side == SIDE_CLIENT && event->tgid)
 		connection->name.process = connection_process_of(event);
-	if (connection->given_up)
-		return;
-	if (event->flags & (WIRE_JOINED_LATE | WIRE_MPTCP | WIRE_KTLS)) {
+	if (!connection->given_up && unreadable) {
 		connection_go_blind(connection,
 			 event->flags & WIRE_MPTCP  ? BLIND_MPTCP
 			 : event->flags & WIRE_KTLS ? BLIND_KTLS
@@ -250,6 +251,7 @@ void connection_finish(struct connection *connection, uint64_t now_ns)
 		}
 		connection_close_call(connection, exchange, now_ns);
 	}
+	connection_search_drop(connection);
 	if (!connection->given_up) {
 		bool unread = connection->end[SIDE_CLIENT].pending.size || connection->end[SIDE_SERVER].pending.size;
 

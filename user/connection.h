@@ -23,9 +23,10 @@ enum connection_step {
 	CONNECTION_ANSWERED, /* call: its response event is due; it may still change */
 	CONNECTION_CLOSED,   /* call: nothing will change any more; freed at the next step */
 	CONNECTION_HOLE,
-	CONNECTION_BLIND,     /* the connection was given up: flow[] want muting */
+	CONNECTION_BLIND,     /* the connection was given up: flow[] want muting, unless they are 0 */
 	CONNECTION_BLIND_END, /* its totals, when it ended */
-	CONNECTION_BROKEN,    /* one side is no HTTP/1.x any more: flow[] want muting */
+	CONNECTION_BROKEN,    /* one side is no HTTP/1.x any more: the same */
+	CONNECTION_SILENT,    /* nothing more will be understood: flow[] want muting */
 	CONNECTION_OFF_LOOPBACK,
 };
 

@@ -9,9 +9,11 @@
 
 #define PENDING_BYTES_MAX (64 * 1024)
 
+static const char bytes_missing[] = "bytes are missing here, what follows cannot be placed";
+
 /* ---- giving up ---- */
 
-static void count_blind(struct connection *connection, enum connection_side side, uint64_t length)
+void connection_count_blind(struct connection *connection, enum connection_side side, uint64_t length)
 {
 	connection->end[side].blind_bytes += length;
 	connection->shared->totals.blind_bytes += length;
@@ -24,11 +26,21 @@ void connection_give_up(struct connection *connection, const char *why)
 	for (int side = 0; side < 2; side++) {
 		struct end *end = &connection->end[side];
 
-		count_blind(connection, side, end->pending.size);
+		connection_count_blind(connection, side, end->pending.size);
 		buffer_done(&end->pending);
 		http_reader_free(end->reader);
 		end->reader = NULL;
 	}
+}
+
+/* What gave it up; while the next request is looked for, the kernel goes on copying. */
+static struct connection_result *push_given_up(struct connection *connection, enum connection_step step, uint64_t now_ns)
+{
+	struct connection_result *result = connection_push_about(connection, step, now_ns);
+
+	if (result && connection->search.on)
+		result->flow[SIDE_CLIENT] = result->flow[SIDE_SERVER] = 0;
+	return result;
 }
 
 void connection_go_blind(struct connection *connection, enum blind_kind kind, uint64_t now_ns)
@@ -36,7 +48,9 @@ void connection_go_blind(struct connection *connection, enum blind_kind kind, ui
 	connection->blind = true;
 	connection->blind_kind = kind;
 	connection_give_up(connection, "the stream cannot be read");
-	connection_push_about(connection, CONNECTION_BLIND, now_ns);
+	if (kind == BLIND_JOINED_LATE)
+		connection_search_start(connection);
+	push_given_up(connection, CONNECTION_BLIND, now_ns);
 }
 
 static void break_off(struct connection *connection, enum connection_side side, uint64_t offset, const char *reason,
@@ -47,7 +61,9 @@ static void break_off(struct connection *connection, enum connection_side side, 
 	if (strcmp(reason, "out of memory") == 0) /* so says http.h */
 		connection->shared->out_of_memory = true;
 	connection_give_up(connection, reason);
-	result = connection_push_about(connection, CONNECTION_BROKEN, now_ns);
+	if (reason == bytes_missing)
+		connection_search_start(connection);
+	result = push_given_up(connection, CONNECTION_BROKEN, now_ns);
 	if (!result)
 		return;
 	result->from_client = side == SIDE_CLIENT;
@@ -109,7 +125,7 @@ static void take_request(struct connection *connection, struct bytes input, uint
 		connection->requesting->request_end = offset;
 		connection->requesting->call.seen_ns = event->when_ns;
 	}
-	count_blind(connection, SIDE_CLIENT, input.size);
+	connection_count_blind(connection, SIDE_CLIENT, input.size);
 }
 
 /* ---- responses ---- */
@@ -127,7 +143,7 @@ static void hold_back(struct connection *connection, enum connection_side side, 
 			return;
 		reason = "out of memory";
 	}
-	count_blind(connection, side, input.size);
+	connection_count_blind(connection, side, input.size);
 	break_off(connection, side, offset, reason, now_ns);
 }
 
@@ -188,7 +204,7 @@ static void take_response(struct connection *connection, struct bytes input, uin
 			connection_go_blind(connection, upgraded ? BLIND_WEBSOCKET : BLIND_CONNECT, event->when_ns);
 		}
 	}
-	count_blind(connection, SIDE_SERVER, input.size);
+	connection_count_blind(connection, SIDE_SERVER, input.size);
 }
 
 /* ---- bytes and holes ---- */
@@ -226,11 +242,19 @@ static void decide(struct connection *connection, struct bytes input, uint64_t o
 		connection_go_blind(connection, BLIND_OTHER, event->when_ns);
 		return;
 	}
-	client->decided = true;
 	first = client->pending;
 	client->pending = (struct buffer){0};
-	take_request(connection, buffer_bytes(&first), client->pending_offset, event);
+	connection_read_on(connection, buffer_bytes(&first), client->pending_offset, event);
 	buffer_done(&first);
+}
+
+void connection_read_on(struct connection *connection, struct bytes first, uint64_t offset, const struct wire_event *event)
+{
+	connection->end[SIDE_CLIENT].decided = true;
+	if (have_reader(connection, SIDE_CLIENT))
+		take_request(connection, first, offset, event);
+	else
+		break_off(connection, SIDE_CLIENT, offset, "out of memory", event->when_ns);
 }
 
 /* A server that speaks before any request: its first words tell whether an answer may still find its request. */
@@ -254,10 +278,12 @@ static void take_bytes(struct connection *connection, enum connection_side side,
 {
 	struct end *end = &connection->end[side];
 
-	if (connection->given_up) {
-		count_blind(connection, side, piece->length);
+	if (connection->given_up && side == SIDE_CLIENT) {
+		connection_search_in(connection, piece, event);
+	} else if (connection->given_up) {
+		connection_count_blind(connection, side, piece->length);
 	} else if (!have_reader(connection, side)) {
-		count_blind(connection, side, piece->length);
+		connection_count_blind(connection, side, piece->length);
 		break_off(connection, side, piece->offset, "out of memory", event->when_ns);
 	} else if (side == SIDE_CLIENT && !end->decided) {
 		decide(connection, piece->bytes, piece->offset, event);
@@ -278,7 +304,7 @@ static void hole_in_request(struct connection *connection, const struct stream_p
 	struct bytes nothing = {0};
 
 	if (!exchange || !client->reader || !http_skip(client->reader, piece->length)) {
-		break_off(connection, SIDE_CLIENT, piece->offset, "bytes are missing here, what follows cannot be placed", now_ns);
+		break_off(connection, SIDE_CLIENT, piece->offset, bytes_missing, now_ns);
 		return;
 	}
 	exchange_body_hole(exchange, piece->length);
@@ -295,7 +321,7 @@ static void hole_in_response(struct connection *connection, const struct stream_
 	struct bytes nothing = {0};
 
 	if (!exchange || !server->reader || !http_skip(server->reader, piece->length)) {
-		break_off(connection, SIDE_SERVER, piece->offset, "bytes are missing here, what follows cannot be placed", now_ns);
+		break_off(connection, SIDE_SERVER, piece->offset, bytes_missing, now_ns);
 		return;
 	}
 	exchange->call.response_holes += piece->length;
@@ -311,7 +337,9 @@ static void take_hole(struct connection *connection, enum connection_side side, 
 	struct connection_result *result;
 
 	if (connection->given_up) {
-		count_blind(connection, side, piece->length);
+		connection_count_blind(connection, side, piece->length);
+		if (side == SIDE_CLIENT)
+			connection_search_drop(connection);
 		return;
 	}
 	connection->shared->totals.hole_bytes += piece->length;
@@ -328,6 +356,20 @@ static void take_hole(struct connection *connection, enum connection_side side, 
 		hole_in_response(connection, piece, now_ns);
 }
 
+/* What the server sent before the request that was found answers others, which were not. */
+static void skip_former_answers(struct connection *connection, struct stream_piece *piece)
+{
+	uint64_t answer_at = connection->search.answer_at;
+	uint64_t before = piece->offset < answer_at ? answer_at - piece->offset : 0;
+
+	if (before > piece->length)
+		before = piece->length;
+	connection_count_blind(connection, SIDE_SERVER, before);
+	piece->offset += before;
+	piece->length -= before;
+	bytes_take(&piece->bytes, (size_t)before);
+}
+
 void connection_take(struct connection *connection, enum connection_side side, const struct wire_event *event,
 		     struct bytes payload)
 {
@@ -335,8 +377,14 @@ void connection_take(struct connection *connection, enum connection_side side, c
 	struct stream_piece piece;
 	enum stream_step step;
 
+	if (side == SIDE_CLIENT)
+		connection_search_note(connection, event);
 	stream_feed(&end->stream, event, payload);
 	while ((step = stream_next(&end->stream, &piece)) != STREAM_NOTHING) {
+		if (side == SIDE_SERVER)
+			skip_former_answers(connection, &piece);
+		if (piece.length == 0)
+			continue;
 		if (step == STREAM_BYTES)
 			take_bytes(connection, side, &piece, event);
 		else

@@ -113,6 +113,9 @@ struct exchange *connection_add_call(struct connection *connection, const struct
 	if (call_id(shared->fingerprinter, shared->boot_id, call,
 		    event->send_base_seq + (uint32_t)client->message_offset, call->id))
 		shared->out_of_memory = true;
+	if (connection->search.resumed)
+		exchange_why(exchange, connection->search.resumed);
+	connection->search.resumed = NULL;
 	exchange->prev = connection->last;
 	if (connection->last)
 		connection->last->next = exchange;
@@ -207,8 +210,11 @@ void connection_leave_unanswered(struct connection *connection, const char *why)
 
 void connection_doubt(struct connection *connection, const struct wire_event *event)
 {
-	/* One byte more may be the FIN. */
-	if (connection->given_up || event->received_bytes <= connection->end[SIDE_SERVER].stream.next_offset + 1)
+	uint64_t seen = connection->end[SIDE_SERVER].stream.next_offset;
+
+	if (connection->search.answer_at > seen)
+		seen = connection->search.answer_at;
+	if (connection->given_up || event->received_bytes <= seen + 1) /* one byte more may be the FIN */
 		return;
 	for (struct exchange *x = connection->first; x; x = x->next) {
 		if (x->call.response_complete || x->call.undecidable)

@@ -2,7 +2,8 @@
 /*
  * What is inside a connection. Private to connection*.c: connection.c takes the
  * events and queues the results, connection_bytes.c makes messages of the two
- * streams, connection_calls.c makes calls of the messages.
+ * streams, connection_calls.c makes calls of the messages, connection_search.c
+ * finds the next message where the thread was lost.
  *
  * Nothing here fails: what memory was missing for sets shared->out_of_memory.
  */
@@ -28,6 +29,18 @@ struct end {
 	uint64_t blind_bytes;
 };
 
+/* Given up, but the next request would be understood. */
+struct search {
+	bool on;
+	bool first;	      /* nothing of the client was seen yet: we came late */
+	bool begins;	      /* the event in progress may begin a request */
+	uint64_t send_ns;     /* when the client's last send began */
+	uint64_t received;    /* what the client had received by then */
+	uint64_t answer_at;   /* offset of the server's stream where the answer to the found request begins */
+	uint64_t bytes;	      /* looked at in vain */
+	const char *resumed;  /* what the next call has to say of what was before it; NULL = nothing */
+};
+
 struct connection {
 	struct connection_shared *shared;
 	struct connection_name name;
@@ -44,6 +57,7 @@ struct connection {
 	bool spoke_http;
 	enum blind_kind blind_kind;
 	enum call_closer closed_first;
+	struct search search;
 };
 
 /* ---- connection.c: results ---- */
@@ -66,6 +80,23 @@ void connection_take(struct connection *connection, enum connection_side side, c
 void connection_give_up(struct connection *connection, const char *why);
 /* The same, since it is no HTTP/1.x that can be read; says so. */
 void connection_go_blind(struct connection *connection, enum blind_kind kind, uint64_t now_ns);
+
+/* From here on the client's bytes are read, the first being a request. */
+void connection_read_on(struct connection *connection, struct bytes first, uint64_t offset,
+			const struct wire_event *event);
+void connection_count_blind(struct connection *connection, enum connection_side side, uint64_t length);
+
+/* ---- connection_search.c ---- */
+
+/* Before the client's event is taken: may a request begin with it? */
+void connection_search_note(struct connection *connection, const struct wire_event *event);
+/* Given up just now: is the next request worth looking for? */
+void connection_search_start(struct connection *connection);
+/* Bytes of a client that was given up: counted, and looked at. */
+void connection_search_in(struct connection *connection, const struct stream_piece *piece,
+			  const struct wire_event *event);
+/* The thread is lost again, or all is over: what was kept is counted. */
+void connection_search_drop(struct connection *connection);
 
 /* ---- connection_calls.c ---- */
 

@@ -394,6 +394,9 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 		lost(pipeline, event_broken(line, &result->name, result->from_client, result->offset, result->reason,
 					    result->now_ns, events));
 		break;
+	case CONNECTION_SILENT:
+		on_blind(pipeline, result);
+		break;
 	case CONNECTION_OFF_LOOPBACK:
 		on_off_loopback(pipeline, result);
 		break;
