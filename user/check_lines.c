@@ -76,6 +76,22 @@ static struct check_call *find_row(const struct check_lines *check, const uint8_
 	return row;
 }
 
+/* NULL when out of memory, or when there are too many. */
+static struct check_run *new_run(struct check_lines *check, const char *id)
+{
+	struct check_run *run = HASH_COUNT(check->runs) < RUNS_MAX ? calloc(1, sizeof(*run)) : NULL;
+
+	if (!run)
+		return NULL;
+	memcpy(run->id, id, sizeof(run->id));
+	HASH_ADD_STR(check->runs, id, run);
+	if (!run->hh.tbl) {
+		free(run);
+		return NULL;
+	}
+	return run;
+}
+
 static struct check_run *find_run(struct check_lines *check, const char *id)
 {
 	struct check_run *run;
@@ -83,18 +99,8 @@ static struct check_run *find_run(struct check_lines *check, const char *id)
 	if (check->run && strcmp(check->run->id, id) == 0)
 		return check->run;
 	HASH_FIND_STR(check->runs, id, run);
-	if (!run && HASH_COUNT(check->runs) < RUNS_MAX)
-		run = calloc(1, sizeof(*run));
-	if (run && !run->id[0]) {
-		memcpy(run->id, id, sizeof(run->id));
-		HASH_ADD_STR(check->runs, id, run);
-		if (!run->hh.tbl) {
-			free(run);
-			return NULL;
-		}
-	}
-	check->run = run;
-	return run;
+	check->run = run ? run : new_run(check, id);
+	return check->run;
 }
 
 static struct check_call *new_row(struct check_lines *check, struct check_run *run, const uint8_t id[CALL_ID_BYTES])

@@ -166,7 +166,7 @@ const char *check_row_kind(struct bytes line, enum check_kind *ret_kind, char re
 		return wrong;
 	size = json_scan_text(values[1], (uint8_t *)ret_run, CHECK_RUN_BYTES, NULL);
 	ret_run[size] = '\0';
-	if (size == 0)
+	if (size == 0 || strlen(ret_run) < size)
 		return "it has no run";
 	if (!values[0].size) {
 		*ret_kind = CHECK_LEDGER;

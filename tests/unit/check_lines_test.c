@@ -715,6 +715,8 @@ static void a_broken_line_is_named_and_the_rest_is_judged(void **state)
 		{"{\"t\":1,\"path\":\"/a", "it is no JSON object, or it is cut"},
 		{"[1]", "it is no JSON object, or it is cut"},
 		{"{\"t\":1}", "it has no run"},
+		{"{\"kind\":\"mark\",\"run\":\"\\u0000a\"}", "it has no run"},
+		{"{\"kind\":\"mark\",\"run\":\"a\\u0000\"}", "it has no run"},
 		{"{\"run\":\"0123456789abcdef\"}", "it is neither a ledger line nor an event"},
 		{"{\"kind\":\"comet\",\"run\":\"0123456789abcdef\"}", "it is an event of a kind that this build does not know"},
 		{"{\"run\":\"0123456789abcdef\",\"id\":\"x\"}", "a field of the schema is missing"},
