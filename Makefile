@@ -25,7 +25,7 @@ VERSION := 0.1.0
 # What apt installs; `make deps` compares it with what is there.
 PACKAGES := gcc make clang llvm pkg-config libbpf-dev bpftool libelf-dev zlib1g-dev libjson-c-dev libssl-dev \
 	libcmocka-dev uthash-dev libcap-dev libbrotli-dev libzstd-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
-TEST_PACKAGES := python3 python3-requests python3-pytest curl nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats
+TEST_PACKAGES := python3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats
 
 LIBRARIES := libbpf json-c libcrypto libcap zlib libbrotlidec libzstd
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) 2>/dev/null)
