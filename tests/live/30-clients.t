@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from clients import compare, json_came, needs
-from harness import Skip, equal, fact, play, sha
+from harness import SLOW, Skip, equal, fact, play, sha
 
 
 @fact
@@ -172,6 +172,8 @@ $http->delete($url);
 def java_http_client(live):
     """It asks for HTTP/2 on the first request of a connection; the server goes on in HTTP/1.1."""
     needs("javac")
+    if SLOW:
+        raise Skip("a Java compiler takes minutes on an emulated kernel")
     script = live.write("Client.java", """
 import java.net.*; import java.net.http.*; import java.net.http.HttpRequest.BodyPublishers;
 public class Client {
