@@ -82,14 +82,19 @@ enum call_closer { CLOSER_NOBODY, CLOSER_CLIENT, CLOSER_SERVER };
 
 enum idem_state { IDEM_ABSENT, IDEM_PRESENT, IDEM_INVALID /* a list or several lines */, IDEM_UNKNOWN /* may not have been seen */ };
 
-struct usage { /* -1 = not reported */
-	int64_t input_tokens;
-	int64_t output_tokens;
-	int64_t cached_tokens;
+/* What a model's answer says it cost, in the normal form of usage.h. */
+struct usage { /* -1 = not reported: missing is never 0 */
+	int64_t input_tokens;	    /* with what came from a cache and what was written to one */
+	int64_t output_tokens;	    /* with reasoning */
+	int64_t cached_tokens;	    /* read from a cache */
+	int64_t cache_write_tokens; /* written to one */
 	int64_t reasoning_tokens;
-	bool final;
+	bool final; /* false: the answer was cut, so these are lower bounds */
 	bool seen;
 };
+
+/* Does the request ask for the same answer every time? */
+enum call_temperature { TEMPERATURE_ABSENT, TEMPERATURE_ZERO, TEMPERATURE_ABOVE_ZERO };
 
 struct policy_rule;
 
@@ -144,7 +149,10 @@ struct call {
 	bool has_fingerprint;
 	struct digest fingerprint;
 	bool has_prompt_fingerprint;
-	struct digest prompt_fingerprint;
+	struct digest prompt_fingerprint; /* server, method, path and model_key */
+	bool has_model_key; /* class llm, and the body or its hash is known */
+	struct digest model_key;
+	enum call_temperature temperature;
 	struct digest key_scope; /* server, method, path, principal, key: where idem_state is IDEM_PRESENT */
 	bool has_principal;
 	bool principal_is_bearer;
@@ -174,8 +182,12 @@ struct call {
 	bool wants_answer;	      /* set by pipeline.c before the answer comes: keep its entity */
 	struct bytes answer;	      /* the entity so far, where it is kept; transfer and content codings undone */
 	int64_t retry_after_s;	      /* Retry-After as seconds; -1 = none or a date */
-	bool answer_complete;
+	bool answer_complete; /* the model's terminal marker was seen; response_complete is about HTTP alone */
 	struct usage usage;
+	unsigned int usage_refused;  /* counts that were strings, negative or beyond 2^53: not in usage */
+	struct bytes finish_reason;  /* as the model said it; empty = it said none */
+	struct bytes response_id;    /* the model's own id of its answer */
+	struct bytes response_model; /* which model says that it answered */
 	uint64_t response_holes;
 
 	/* the connection, as far as it concerns this call */

@@ -20,6 +20,7 @@ enum option_id {
 	OPTION_STRICT,
 	OPTION_ALLOW_INCOMPLETE,
 	OPTION_ALLOW_BLIND,
+	OPTION_SCHEMA_VERSION,
 	OPTION_LINGER,
 	OPTION_RING_SIZE,
 	OPTION_DOOR,
@@ -63,6 +64,8 @@ static const struct {
 	{"allow-incomplete", OPTION_ALLOW_INCOMPLETE, RUN, NULL, "do not exit 11 when something was not seen"},
 	{"allow-blind", OPTION_ALLOW_BLIND, RUN, "KIND,...",
 	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late"},
+	{"schema-version", OPTION_SCHEMA_VERSION, RUN | WATCH, "TEXT",
+	 "part of every model call's key: another one is other work (v1)"},
 	{"linger", OPTION_LINGER, RUN, "SECONDS", "wait this long for open calls after the command ended (1)"},
 	{"user", OPTION_USER, RUN, "NAME", "run the command and open the files as this user"},
 	{"confine", OPTION_CONFINE, RUN, NULL, "refuse what the command connects or sends to off loopback; each is a high finding"},
@@ -256,6 +259,9 @@ static const char *take_option(enum command_line_verb verb, int id, const char *
 	case OPTION_ALLOW_BLIND:
 		return blind_kinds_parse(value, &line->judge.allow_blind)
 			       ? "takes a list of tls, h2, websocket, connect, mptcp, ktls, joined_late, other" : NULL;
+	case OPTION_SCHEMA_VERSION:
+		return schema_version_parse(bytes_of_string(value), line->judge.schema_version)
+			       ? "takes 1 to 63 letters, digits or . _ - + : / @" : NULL;
 	case OPTION_LINGER:
 		return parse_seconds(value, &line->linger_ns) ? "takes seconds, 0 to 86400" : NULL;
 	case OPTION_RING_SIZE:

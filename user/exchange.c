@@ -116,7 +116,7 @@ struct exchange *exchange_new(const struct http_head *head)
 	call->has_raw_sha = true;
 	call->open = true;
 	call->retry_after_s = -1;
-	call->usage = (struct usage){-1, -1, -1, -1, false, false};
+	call->usage = (struct usage){-1, -1, -1, -1, -1, false, false};
 	return exchange;
 }
 

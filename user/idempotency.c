@@ -339,3 +339,13 @@ int idempotency_body_key(struct call *call, struct bytes json, struct buffer *te
 	*ret_member = with_comma(json, &candidate);
 	return 0;
 }
+
+struct bytes idempotency_member(const struct call *call, struct bytes json)
+{
+	struct candidate candidate;
+
+	if (!json_scan_is_object(json))
+		return (struct bytes){0};
+	candidate = find_key(call, json);
+	return candidate.from ? with_comma(json, &candidate) : (struct bytes){0};
+}

@@ -35,4 +35,10 @@ int idempotency_key(struct call *call, struct buffer *text);
 int idempotency_body_key(struct call *call, struct bytes json, struct buffer *text,
 			 struct bytes *ret_member);
 
+/*
+ * The same slice of a canonical JSON object, wherever the call's key really
+ * came from; empty where no member is a key.
+ */
+struct bytes idempotency_member(const struct call *call, struct bytes json);
+
 #endif

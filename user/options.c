@@ -54,12 +54,31 @@ int blind_kinds_parse(const char *text, unsigned int *ret_kinds)
 	return 0;
 }
 
+int schema_version_parse(struct bytes text, char ret_version[SCHEMA_VERSION_MAX + 1])
+{
+	static const char allowed[] = "._-+:/@";
+
+	if (text.size == 0 || text.size > SCHEMA_VERSION_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < text.size; i++) {
+		uint8_t c = text.data[i], letter = c | 0x20;
+
+		if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') &&
+		    !memchr(allowed, c, sizeof(allowed) - 1))
+			return -EINVAL;
+	}
+	memcpy(ret_version, text.data, text.size);
+	ret_version[text.size] = '\0';
+	return 0;
+}
+
 void judge_options_defaults(struct judge_options *options)
 {
 	*options = (struct judge_options){
 		.fail_on = SEVERITY_MEDIUM,
 		.max_findings_per_call = LIMIT_FINDINGS_PER_CALL,
 		.across_processes = true,
+		.schema_version = "v1",
 	};
 }
 
@@ -87,6 +106,8 @@ int judge_options_to_json(const struct judge_options *options, char *text, size_
 	json_unsigned(&writer, options->max_findings_per_call);
 	json_key(&writer, "across_processes");
 	json_boolean(&writer, options->across_processes);
+	json_key(&writer, "schema_version");
+	json_text(&writer, options->schema_version);
 	json_object_close(&writer);
 
 	err = json_writer_error(&writer);
@@ -168,6 +189,17 @@ static int read_max_findings(json_object *object, size_t *ret_max)
 	return 0;
 }
 
+static int read_schema_version(json_object *object, char ret_version[SCHEMA_VERSION_MAX + 1])
+{
+	json_object *value;
+
+	if (!json_object_object_get_ex(object, "schema_version", &value))
+		return 0;
+	if (!json_object_is_type(value, json_type_string))
+		return -EINVAL;
+	return schema_version_parse(json_bytes(value), ret_version);
+}
+
 /* The one JSON value that text is, or NULL. */
 static json_object *parse_whole(const char *text)
 {
@@ -209,6 +241,8 @@ int judge_options_of_json(const char *text, struct judge_options *options)
 		err = read_max_findings(object, &read.max_findings_per_call);
 	if (!err)
 		err = read_bool(object, "across_processes", &read.across_processes);
+	if (!err)
+		err = read_schema_version(object, read.schema_version);
 	json_object_put(object);
 	if (!err)
 		*options = read;

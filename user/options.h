@@ -22,6 +22,8 @@ enum blind_kind {
 /* "tls", "h2", "websocket", "connect", "mptcp", "joined_late", "ktls", "other" */
 const char *blind_kind_name(enum blind_kind kind);
 
+#define SCHEMA_VERSION_MAX 63
+
 /* Everything that the judging stages may depend on: it travels in a recording. */
 struct judge_options {
 	enum severity fail_on;	    /* medium */
@@ -30,6 +32,7 @@ struct judge_options {
 	unsigned int allow_blind;   /* bit per enum blind_kind */
 	size_t max_findings_per_call; /* LIMIT_FINDINGS_PER_CALL */
 	bool across_processes;	    /* `run`: true */
+	char schema_version[SCHEMA_VERSION_MAX + 1]; /* "v1": part of every model call's key (model_key.h) */
 };
 
 void judge_options_defaults(struct judge_options *options);
@@ -37,6 +40,8 @@ void judge_options_defaults(struct judge_options *options);
 int judge_options_to_json(const struct judge_options *options, char *text, size_t size);
 /* 0, or -EINVAL on text that is not such an object. Missing members keep their value. */
 int judge_options_of_json(const char *text, struct judge_options *options);
+/* Letters, digits and . _ - + : / @, at least one, at most SCHEMA_VERSION_MAX. 0 or -EINVAL. */
+int schema_version_parse(struct bytes text, char ret_version[SCHEMA_VERSION_MAX + 1]);
 /* "tls,h2,..." -> bits; 0 or -EINVAL. */
 int blind_kinds_parse(const char *text, unsigned int *ret_kinds);
 

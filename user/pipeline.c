@@ -8,12 +8,13 @@
  * whether the gate holds.
  */
 #include "pipeline.h"
+#include "call_body.h"
 #include "call_line.h"
 #include "classify.h"
-#include "decode.h"
 #include "gate.h"
 #include "hops.h"
 #include "junit.h"
+#include "model_key.h"
 #include "refusals.h"
 
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <uthash.h>
 
 #define UNSEEN_TOOLS_MAX 16
-#define PLAIN_KEPT_BYTES (4 * 1024 * 1024)
 
 struct cgroup {
 	uint64_t id;
@@ -46,8 +46,8 @@ struct pipeline {
 	struct gate gate;
 	struct endpoint unseen[UNSEEN_TOOLS_MAX]; /* servers whose list of tools was not seen whole; full = all of them */
 	size_t unseen_count;
-	struct buffer plain;	    /* a body without its content codings */
-	struct canonical canonical; /* used again for every body */
+	struct call_body body; /* used again for every body */
+	struct model_keys *model_keys;
 	struct buffer comparable;
 	struct buffer unmasked; /* what a policy leaves of a body */
 	struct buffer masked;	/* what it takes out */
@@ -66,73 +66,6 @@ static void lost(struct pipeline *pipeline, int err)
 }
 
 /* ---- what a call is the same as ---- */
-
-/* No form could be made for want of memory: no hash is better than one that differs from its twin's. */
-static struct bytes no_canonical(struct pipeline *pipeline, struct call *call)
-{
-	pipeline->memory_lost = true;
-	call->canon = CANONICAL_RAW;
-	call->canon_why = canonical_out_of_memory;
-	call->has_sha = false;
-	if (!call->why)
-		call->why = "the body could not be compared: out of memory";
-	return (struct bytes){0};
-}
-
-/*
- * The body becomes the plain entity. Where that cannot be, nobody reads it any
- * more, and canon_why says why. 1: a coding was undone; 0: there is none.
- */
-static int undo_codings(struct pipeline *pipeline, struct call *call)
-{
-	struct decoder *decoder = NULL;
-	enum decode_result result;
-
-	if (!call->head || !call->body.size)
-		return 0;
-	if (decode_new(call->head, LIMIT_BODY_BYTES, &decoder))
-		return -ENOMEM;
-	if (!decoder)
-		return 0;
-	if (pipeline->plain.capacity > PLAIN_KEPT_BYTES)
-		buffer_done(&pipeline->plain);
-	buffer_clear(&pipeline->plain);
-	result = decode_all(decoder, call->body, &pipeline->plain);
-	call->canon_why = decode_reason(decoder);
-	decode_free(decoder);
-	call->body = buffer_bytes(&pipeline->plain);
-	call->body_held = result == DECODE_WHOLE;
-	return result == DECODE_OUT_OF_MEMORY ? -ENOMEM : 1;
-}
-
-/* The canonical body and its hash; what cannot be canonical is compared as raw bytes. */
-static struct bytes make_canonical(struct pipeline *pipeline, struct call *call)
-{
-	struct canonical *canonical = &pipeline->canonical;
-	struct bytes text;
-	int decoded;
-
-	call->canon = CANONICAL_RAW;
-	call->canon_why = call->body_why;
-	call->sha = call->raw_sha;
-	call->has_sha = call->has_raw_sha;
-	if (!call->body_held || !call->has_raw_sha)
-		return (struct bytes){0};
-	decoded = undo_codings(pipeline, call);
-	if (decoded < 0)
-		return no_canonical(pipeline, call);
-	if (!call->body_held)
-		return (struct bytes){0};
-	if (canonical_make(call->content_type, call->body, canonical))
-		return no_canonical(pipeline, call);
-	call->canon = canonical->kind;
-	call->canon_why = canonical->why;
-	text = canonical->kind == CANONICAL_RAW || canonical->kind == CANONICAL_NONE
-		       ? call->body : buffer_bytes(&canonical->text);
-	if ((decoded || !bytes_equal(text, call->body)) && digest_of(text, &call->sha))
-		return no_canonical(pipeline, call);
-	return text;
-}
 
 /* What the fingerprinter lends until its next call, the call keeps until its end. */
 static void keep(struct pipeline *pipeline, struct call *call)
@@ -188,10 +121,12 @@ static bool tools_unseen(const struct pipeline *pipeline, const struct call *cal
 /* Class first: which members of a body are volatile depends on the protocol that was recognised. */
 static void identify(struct pipeline *pipeline, struct call *call)
 {
-	struct bytes text = make_canonical(pipeline, call);
+	struct bytes text;
 	int changed;
 
+	lost(pipeline, call_body_canonical(&pipeline->body, call, &text));
 	lost(pipeline, classify_call(pipeline->classifier, call));
+	lost(pipeline, model_keys_call(pipeline->model_keys, call, text));
 	if (call->protocol == PROTOCOL_MCP && call->class_source < CLASS_BY_PROTOCOL && tools_unseen(pipeline, call))
 		call->undecidable = true;
 	changed = classify_comparable_text(call, text, &pipeline->comparable);
@@ -544,13 +479,14 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 	pipeline->output = output;
 	pipeline->fingerprinter = fingerprinter_new(run->salt);
 	pipeline->classifier = classifier_new();
+	pipeline->model_keys = model_keys_new(options->judge.schema_version);
 	pipeline->attempts = attempts_new(&attempts);
 	pipeline->hops = hops_new();
 	pipeline->alerts = pipeline->fingerprinter ? alerts_new(pipeline->fingerprinter) : NULL;
 	if (pipeline->fingerprinter)
 		pipeline->connections = connections_new(run->boot_id, pipeline->fingerprinter);
-	if (!pipeline->connections || !pipeline->classifier || !pipeline->attempts || !pipeline->hops ||
-	    !pipeline->alerts) {
+	if (!pipeline->connections || !pipeline->classifier || !pipeline->model_keys || !pipeline->attempts ||
+	    !pipeline->hops || !pipeline->alerts) {
 		pipeline_free(pipeline);
 		return NULL;
 	}
@@ -579,8 +515,8 @@ void pipeline_free(struct pipeline *pipeline)
 	refusals_done(&pipeline->refusals);
 	classifier_free(pipeline->classifier);
 	fingerprinter_free(pipeline->fingerprinter);
-	canonical_done(&pipeline->canonical);
-	buffer_done(&pipeline->plain);
+	model_keys_free(pipeline->model_keys);
+	call_body_done(&pipeline->body);
 	buffer_done(&pipeline->comparable);
 	buffer_done(&pipeline->unmasked);
 	buffer_done(&pipeline->masked);

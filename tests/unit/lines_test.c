@@ -657,7 +657,7 @@ static void starts_with_what_the_run_is(void **state)
 		    "\"policy\":null,\"options\":{"
 		    "\"fail_on\":\"medium\",\"strict\":false,\"allow_incomplete\":false,\"allow_"
 		    "blind\":[],"
-		    "\"max_findings_per_call\":1000,\"across_processes\":true},\"canary\":\"seen\"}"
+		    "\"max_findings_per_call\":1000,\"across_processes\":true,\"schema_version\":\"v1\"},\"canary\":\"seen\"}"
 		    "\n");
 	snprintf(run.canary, sizeof(run.canary), "none");
 	assert_part(event_start(&context, &options, &out), "\"canary\"", "\"canary\":null}\n");

@@ -16,6 +16,7 @@ static void assert_options(const struct judge_options *a, const struct judge_opt
 	assert_int_equal(a->allow_blind, b->allow_blind);
 	assert_int_equal(a->max_findings_per_call, b->max_findings_per_call);
 	assert_int_equal(a->across_processes, b->across_processes);
+	assert_string_equal(a->schema_version, b->schema_version);
 }
 
 static void defaults_are_those_of_the_contract(void **state)
@@ -31,6 +32,7 @@ static void defaults_are_those_of_the_contract(void **state)
 	assert_int_equal(options.allow_blind, 0);
 	assert_int_equal(options.max_findings_per_call, 1000);
 	assert_true(options.across_processes);
+	assert_string_equal(options.schema_version, "v1");
 }
 
 static void writes_the_defaults_as_one_json_object(void **state)
@@ -43,7 +45,7 @@ static void writes_the_defaults_as_one_json_object(void **state)
 	assert_int_equal(judge_options_to_json(&options, text, sizeof(text)), 0);
 	assert_string_equal(text, "{\"fail_on\":\"medium\",\"strict\":false,\"allow_incomplete\":"
 				  "false,\"allow_blind\":[],"
-				  "\"max_findings_per_call\":1000,\"across_processes\":true}");
+				  "\"max_findings_per_call\":1000,\"across_processes\":true,\"schema_version\":\"v1\"}");
 }
 
 static void reads_back_what_it_wrote(void **state)
@@ -55,6 +57,7 @@ static void reads_back_what_it_wrote(void **state)
 		.allow_blind = (1U << BLIND_COUNT) - 1,
 		.max_findings_per_call = 7,
 		.across_processes = false,
+		.schema_version = "2026-11/b.7",
 	};
 	struct judge_options read;
 	char text[1024];
@@ -66,7 +69,7 @@ static void reads_back_what_it_wrote(void **state)
 				  "\"allow_blind\":[\"tls\","
 				  "\"h2\",\"websocket\",\"connect\",\"mptcp\",\"joined_late\","
 				  "\"ktls\",\"other\"],"
-				  "\"max_findings_per_call\":7,\"across_processes\":false}");
+				  "\"max_findings_per_call\":7,\"across_processes\":false,\"schema_version\":\"2026-11/b.7\"}");
 	assert_int_equal(judge_options_of_json(text, &read), 0);
 	assert_options(&read, &options);
 }
@@ -130,6 +133,10 @@ static void refuses_what_is_not_such_an_object_and_changes_nothing(void **state)
 		"{\"max_findings_per_call\":99999999999999999999}",
 		"{\"strict\":true,\"fail_on\":false}",
 		"{\"x\":[[[[[[]]]]]]}",
+		"{\"schema_version\":7}",
+		"{\"schema_version\":\"\"}",
+		"{\"schema_version\":\"a b\"}",
+		"{\"schema_version\":\"v1\\u0000\"}",
 	};
 
 	(void)state;
@@ -177,6 +184,29 @@ static void parses_a_list_of_kinds_and_refuses_anything_else(void **state)
 	}
 }
 
+static void a_schema_version_is_a_short_plain_word(void **state)
+{
+	static const char *const bad[] = {"", "v 1", "v1\n", "\"v1\"", "v1\\", "\xc3\xa9",
+					  "0123456789012345678901234567890123456789012345678901234567890123"};
+	static const char *const good[] = {"v1", "2026-11-30", "a/b.c_d+e:f@g", "Z",
+					   "012345678901234567890123456789012345678901234567890123456789012"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char text[SCHEMA_VERSION_MAX + 1] = "kept";
+
+		if (schema_version_parse(bytes_of_string(bad[i]), text) != -EINVAL)
+			fail_msg("took \"%s\"", bad[i]);
+		assert_string_equal(text, "kept");
+	}
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		char text[SCHEMA_VERSION_MAX + 1];
+
+		assert_int_equal(schema_version_parse(bytes_of_string(good[i]), text), 0);
+		assert_string_equal(text, good[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +218,7 @@ int main(void)
 		cmocka_unit_test(refuses_what_is_not_such_an_object_and_changes_nothing),
 		cmocka_unit_test(names_and_parses_every_kind_of_blind_stream),
 		cmocka_unit_test(parses_a_list_of_kinds_and_refuses_anything_else),
+		cmocka_unit_test(a_schema_version_is_a_short_plain_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
