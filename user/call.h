@@ -78,6 +78,13 @@ enum call_delivered { DELIVERED_UNKNOWN, DELIVERED_ALL, DELIVERED_PART, DELIVERE
 /* "unknown", "all", "part", "none" */
 const char *call_delivered_name(enum call_delivered delivered);
 
+/* What is done with the entity of the answer. */
+enum call_answer_use {
+	ANSWER_UNREAD,
+	ANSWER_KEPT,	 /* call.answer: a tools/list */
+	ANSWER_FOLLOWED, /* usage.h, slice by slice: a model's answer */
+};
+
 enum call_closer { CLOSER_NOBODY, CLOSER_CLIENT, CLOSER_SERVER };
 
 enum idem_state { IDEM_ABSENT, IDEM_PRESENT, IDEM_INVALID /* a list or several lines */, IDEM_UNKNOWN /* may not have been seen */ };
@@ -179,10 +186,12 @@ struct call {
 	uint64_t response_wire_bytes; /* head and body, as sent, without interim responses */
 	uint64_t delivered_bytes;     /* of response_wire_bytes that the client's application read; valid unless UNKNOWN */
 	bool replayed;		      /* Idempotent-Replayed: true and kin */
-	bool wants_answer;	      /* set by pipeline.c before the answer comes: keep its entity */
+	enum call_answer_use answer_use; /* set by pipeline.c before the answer comes */
 	struct bytes answer;	      /* the entity so far, where it is kept; transfer and content codings undone */
 	int64_t retry_after_s;	      /* Retry-After as seconds; -1 = none or a date */
-	bool answer_complete; /* the model's terminal marker was seen; response_complete is about HTTP alone */
+	/* what a model's answer says (usage.h); response_complete is about HTTP alone */
+	bool answer_complete;	/* its terminal marker was seen */
+	bool answer_unfinished; /* it began as we know them, and has no end yet */
 	struct usage usage;
 	unsigned int usage_refused;  /* counts that were strings, negative or beyond 2^53: not in usage */
 	struct bytes finish_reason;  /* as the model said it; empty = it said none */

@@ -71,6 +71,9 @@ static void set_outcome(struct call *call, const struct check_call *row, const s
 	call->delivered = response->delivered;
 	call->delivered_bytes = response->delivered_bytes;
 	call->replayed = response->replayed;
+	call->usage = response->usage;
+	call->answer_complete = response->answer_complete;
+	call->answer_unfinished = response->answer_unfinished && call->class == CLASS_LLM;
 	set_close(call, row);
 	call->client_died = row->owner_gone;
 	/* The run made nothing of it although it came again, or nobody sent it again: either way it counts for nothing. */
@@ -180,6 +183,7 @@ static void judge_row(struct check_lines *check, struct attempts *attempts, cons
 		return;
 	}
 	call->number = ++check->number;
+	check->gate.usage_refused += row->response.usage_refused;
 	apply_policy(check, run, row, call);
 	gate_count_request(&check->gate, call);
 	note_alone(check, call, row);

@@ -237,7 +237,8 @@ static enum class_source source_of(const char *by, enum call_class class)
 		return CLASS_BY_METHOD;
 	if (starts_with(by, "tool prefix "))
 		return CLASS_BY_TOOL_NAME;
-	if (starts_with(by, "path segment ") || starts_with(by, "google verb :"))
+	if (starts_with(by, "path segment ") || starts_with(by, "google verb :") || starts_with(by, "llm path embed") ||
+	    starts_with(by, "llm path :embed") || starts_with(by, "llm path :batchEmbed"))
 		return CLASS_BY_PATH;
 	return class == CLASS_READ || class == CLASS_LLM ? CLASS_BY_PROTOCOL : CLASS_BY_PATH;
 }
@@ -445,11 +446,56 @@ static const char *delivered_name_of(size_t i)
 	return call_delivered_name((enum call_delivered)i);
 }
 
+/* -1 for null. Lines of before these counts do not have all of them. */
+static bool read_tokens(struct bytes value, int64_t *ret_tokens)
+{
+	uint64_t tokens;
+
+	*ret_tokens = -1;
+	if (!value.size || json_scan_is_null(value))
+		return true;
+	if (!read_unsigned(value, &tokens) || tokens > INT64_MAX)
+		return false;
+	*ret_tokens = (int64_t)tokens;
+	return true;
+}
+
+static bool read_usage(struct bytes object, struct usage *ret_usage)
+{
+	static const char *const names[] = {"input_tokens",	  "output_tokens",    "cached_tokens",
+					    "cache_write_tokens", "reasoning_tokens", "final"};
+	struct bytes values[COUNT_OF(names)];
+	struct usage usage = {-1, -1, -1, -1, -1, false, false};
+
+	*ret_usage = usage;
+	if (!object.size || json_scan_is_null(object))
+		return true;
+	usage.seen = true;
+	if (pick(object, names, COUNT_OF(names), values) || !read_tokens(values[0], &usage.input_tokens) ||
+	    !read_tokens(values[1], &usage.output_tokens) || !read_tokens(values[2], &usage.cached_tokens) ||
+	    !read_tokens(values[3], &usage.cache_write_tokens) || !read_tokens(values[4], &usage.reasoning_tokens) ||
+	    !read_bool(values[5], &usage.final))
+		return false;
+	*ret_usage = usage;
+	return true;
+}
+
+/* What the model said: usage, answer_complete (null = nothing that has an end), usage_refused. */
+static bool read_answer(const struct bytes values[3], struct check_response *response)
+{
+	if (values[1].size && !json_scan_is_null(values[1]) && !read_bool(values[1], &response->answer_complete))
+		return false;
+	response->answer_unfinished = bytes_equal(values[1], BYTES("false"));
+	if (values[2].size && !read_unsigned(values[2], &response->usage_refused))
+		return false;
+	return read_usage(values[0], &response->usage);
+}
+
 const char *check_row_response(struct bytes line, struct check_response *ret_response)
 {
 	static const char *const names[] = {"t",     "of",	"status",    "http.response.body.size", "response_complete",
 					    "ended", "t_first", "delivered", "delivered_bytes",		"closed_first",
-					    "replayed"};
+					    "replayed", "usage", "answer_complete", "usage_refused"};
 	struct bytes values[COUNT_OF(names)];
 	const char *wrong = pick(line, names, COUNT_OF(names), values);
 	struct check_response response = {.ended = CALL_ENDED_NONE};
@@ -467,7 +513,7 @@ const char *check_row_response(struct bytes line, struct check_response *ret_res
 	    !read_bool(values[4], &response.complete) || (ended > CALL_ENDED_CUT && !response.unseen) ||
 	    (!is_absent(values[6]) && !read_time(values[6], &response.first_ns)) || delivered > DELIVERED_NONE ||
 	    (!is_absent(values[8]) && !read_unsigned(values[8], &response.delivered_bytes)) ||
-	    !read_bool(values[10], &response.replayed))
+	    !read_bool(values[10], &response.replayed) || !read_answer(&values[11], &response))
 		return "a field of the response is not as it should be";
 	response.status = (unsigned int)status;
 	response.ended = ended > CALL_ENDED_CUT ? CALL_ENDED_NONE : (enum call_ended)ended;

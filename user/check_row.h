@@ -59,6 +59,9 @@ struct check_response {
 	uint64_t body_bytes;
 	enum call_closer closed_first;
 	bool replayed;
+	struct usage usage;
+	uint64_t usage_refused;
+	bool answer_complete, answer_unfinished;
 };
 const char *check_row_response(struct bytes line, struct check_response *ret_response);
 

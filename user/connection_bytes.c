@@ -324,8 +324,7 @@ static void hole_in_response(struct connection *connection, const struct stream_
 		break_off(connection, SIDE_SERVER, piece->offset, bytes_missing, now_ns);
 		return;
 	}
-	exchange->call.response_holes += piece->length;
-	exchange->call.response_body_bytes += piece->length;
+	exchange_answer_hole(exchange, piece->length);
 	exchange->call.response_last_ns = now_ns;
 	exchange->response_end = piece->offset + piece->length;
 	if (http_next(server->reader, &nothing, &part) == HTTP_END)

@@ -5,8 +5,9 @@
  * the next message while this call may wait minutes for its answer.
  */
 #include "exchange.h"
-#include "secret.h"
 #include "decode.h"
+#include "secret.h"
+#include "usage.h"
 
 #include <errno.h>
 
@@ -126,6 +127,7 @@ void exchange_free(struct exchange *exchange)
 		return;
 	digest_state_free(exchange->hash);
 	decode_free(exchange->decoder);
+	usage_reader_free(exchange->usage);
 	buffer_done(&exchange->answer);
 	buffer_done(&exchange->call.kept);
 	buffer_done(&exchange->body);
@@ -197,25 +199,59 @@ void exchange_request_end(struct exchange *exchange, bool complete, uint64_t now
 		call->body = buffer_bytes(&exchange->body);
 }
 
+/* ---- the answer ---- */
+
+/* Nobody reads on; what was followed up to here still stands, and nobody knows whether it has an end. */
 static int drop_answer(struct exchange *exchange, int err)
 {
-	exchange->call.wants_answer = false;
+	exchange->call.answer_use = ANSWER_UNREAD;
+	exchange->call.answer_unfinished = false;
 	exchange->call.answer = (struct bytes){0};
 	buffer_done(&exchange->answer);
+	decode_free(exchange->decoder);
+	exchange->decoder = NULL;
 	return err;
 }
 
-static int keep_answer(struct exchange *exchange, struct bytes body)
+static int use_plain(struct exchange *exchange, struct bytes plain)
 {
-	enum decode_result result;
+	if (exchange->call.answer_use == ANSWER_FOLLOWED) {
+		usage_reader_feed(exchange->usage, plain);
+		return 0;
+	}
+	return buffer_append(&exchange->answer, plain);
+}
+
+/* -EBADMSG: it cannot be decoded any further. */
+static int use_answer(struct exchange *exchange, struct bytes body)
+{
+	enum decode_step step;
+	struct bytes plain;
+	int err = 0;
 
 	if (!exchange->decoder)
-		return buffer_append(&exchange->answer, body);
-	decode_all(exchange->decoder, body, &exchange->answer);
-	result = decode_end(exchange->decoder);
-	if (result == DECODE_OUT_OF_MEMORY)
-		return -ENOMEM;
-	return result == DECODE_WHOLE || result == DECODE_TRUNCATED ? 0 : -EBADMSG;
+		return use_plain(exchange, body);
+	while (!err && (step = decode_next(exchange->decoder, &body, &plain)) == DECODE_BYTES)
+		err = use_plain(exchange, plain);
+	if (err || step != DECODE_FAILED)
+		return err;
+	return decode_end(exchange->decoder) == DECODE_OUT_OF_MEMORY ? -ENOMEM : -EBADMSG;
+}
+
+/* What the reader lends it lends until the exchange is freed. */
+static void tell_usage(struct exchange *exchange)
+{
+	struct call *call = &exchange->call;
+	struct model_answer answer;
+
+	usage_reader_answer(exchange->usage, &answer);
+	call->usage = answer.usage;
+	call->usage_refused = answer.refused;
+	call->answer_complete = answer.complete;
+	call->answer_unfinished = answer.unfinished;
+	call->finish_reason = answer.finish_reason;
+	call->response_id = answer.id;
+	call->response_model = answer.model;
 }
 
 int exchange_answer(struct exchange *exchange, struct bytes body)
@@ -224,15 +260,31 @@ int exchange_answer(struct exchange *exchange, struct bytes body)
 	int err;
 
 	call->response_body_bytes += body.size;
-	if (!call->wants_answer)
+	if (call->answer_use == ANSWER_UNREAD)
 		return 0;
-	if (exchange->answer.size + body.size > LIMIT_ANSWER_BYTES)
+	if (call->answer_use == ANSWER_KEPT && exchange->answer.size + body.size > LIMIT_ANSWER_BYTES)
 		return drop_answer(exchange, 0);
-	err = keep_answer(exchange, body);
+	err = use_answer(exchange, body);
+	if (exchange->usage)
+		tell_usage(exchange);
 	if (err)
 		return drop_answer(exchange, err == -ENOMEM ? err : 0);
 	call->answer = buffer_bytes(&exchange->answer);
 	return 0;
+}
+
+void exchange_answer_hole(struct exchange *exchange, uint64_t length)
+{
+	struct call *call = &exchange->call;
+
+	call->response_holes += length;
+	call->response_body_bytes += length;
+	if (exchange->usage) {
+		usage_reader_gap(exchange->usage);
+		tell_usage(exchange);
+	}
+	if (call->answer_use == ANSWER_KEPT || exchange->decoder) /* what follows cannot be read */
+		drop_answer(exchange, 0);
 }
 
 /* Who says that the answer is a stored one: seen in the field, no standard names it. */
@@ -277,8 +329,15 @@ int exchange_response_head(struct exchange *exchange, const struct http_head *he
 	call->replayed = says_replayed(head);
 	call->retry_after_s = retry_after_seconds(head);
 	exchange->dirty = true;
-	if (call->wants_answer)
-		err = decode_new(head, LIMIT_ANSWER_BYTES, &exchange->decoder);
+	if (call->answer_use == ANSWER_FOLLOWED && (head->status < 200 || head->status > 299))
+		call->answer_use = ANSWER_UNREAD; /* no model answered */
+	if (call->answer_use == ANSWER_FOLLOWED)
+		exchange->usage = usage_reader_new();
+	if (call->answer_use == ANSWER_FOLLOWED && !exchange->usage)
+		return drop_answer(exchange, -ENOMEM);
+	if (call->answer_use != ANSWER_UNREAD)
+		err = decode_new(head, call->answer_use == ANSWER_KEPT ? LIMIT_ANSWER_BYTES : UINT64_MAX,
+				 &exchange->decoder);
 	return err ? drop_answer(exchange, err) : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "call.h"
 
 struct decoder;
+struct usage_reader;
 
 struct exchange {
 	struct call call;
@@ -17,7 +18,8 @@ struct exchange {
 	struct buffer body;	   /* what call.body lends */
 	struct digest_state *hash; /* of the raw entity, while the request runs */
 	struct buffer answer;	   /* what call.answer lends */
-	struct decoder *decoder;   /* of the answer, where it is kept and coded */
+	struct decoder *decoder;   /* of the answer, where it is used and coded */
+	struct usage_reader *usage; /* of the answer, where it is followed */
 	uint64_t request_offset;   /* first byte, in the client's stream */
 	uint64_t request_end;	   /* one past its last byte seen */
 	uint64_t response_offset;  /* final response, in the server's stream */
@@ -46,12 +48,14 @@ void exchange_body_hole(struct exchange *exchange, uint64_t length);
 /* The request is complete, or will never be: the raw hash is made where every byte was there. */
 void exchange_request_end(struct exchange *exchange, bool complete, uint64_t now_ns);
 /*
- * One slice of the response's entity: counted, and kept, its content codings
- * undone, where call.wants_answer asks for it; what cannot be decoded or is over
- * LIMIT_ANSWER_BYTES is not wanted any more. 0 or -ENOMEM.
+ * One slice of the response's entity: counted and, its content codings undone,
+ * kept or followed as call.answer_use asks. What cannot be decoded, and what is
+ * to be kept and is over LIMIT_ANSWER_BYTES, is not used any more. 0 or -ENOMEM.
  */
 int exchange_answer(struct exchange *exchange, struct bytes body);
-/* The head of the final response. 0, or -ENOMEM: then its entity will not be kept. */
+/* length bytes of the response's entity are missing. */
+void exchange_answer_hole(struct exchange *exchange, uint64_t length);
+/* The head of the final response. 0, or -ENOMEM: then its entity will not be used. */
 int exchange_response_head(struct exchange *exchange, const struct http_head *head);
 /*
  * The client's application has read its stream up to client_read, final when

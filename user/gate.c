@@ -26,6 +26,11 @@ void gate_count_request(struct gate *gate, const struct call *call)
 		gate->mutating++;
 }
 
+void gate_count_answer(struct gate *gate, const struct call *call)
+{
+	gate->usage_refused += call->usage_refused;
+}
+
 void gate_count_blind(struct gate *gate, enum blind_kind kind)
 {
 	gate->blind[kind]++;
@@ -126,6 +131,7 @@ void gate_close(struct gate *gate, const struct judge_options *options, const st
 		.blind_bytes = totals.blind_bytes,
 		.broken_streams = gate->broken,
 		.evicted = evicted,
+		.usage_refused = gate->usage_refused,
 	};
 
 	for (int finding = 0; finding < FINDING_COUNT; finding++) {

@@ -20,6 +20,7 @@ struct gate {
 	uint64_t blind[BLIND_COUNT];
 	uint64_t broken;
 	uint64_t broken_that_matter;
+	uint64_t usage_refused;
 	struct counters counters; /* the last snapshot */
 	int exit_status;	  /* after gate_close() */
 };
@@ -27,6 +28,8 @@ struct gate {
 void gate_add(struct gate *gate, const struct verdict *verdict);
 void gate_remove(struct gate *gate, const struct verdict *verdict);
 void gate_count_request(struct gate *gate, const struct call *call);
+/* Its answer is over. */
+void gate_count_answer(struct gate *gate, const struct call *call);
 void gate_count_blind(struct gate *gate, enum blind_kind kind);
 /* matters: HTTP had been spoken on that stream, so a call may hide behind the break. */
 void gate_count_broken(struct gate *gate, bool matters);

@@ -300,6 +300,7 @@ static void line_usage(struct line *line, const struct usage *usage)
 	token_count(line, "input_tokens", usage->input_tokens);
 	token_count(line, "output_tokens", usage->output_tokens);
 	token_count(line, "cached_tokens", usage->cached_tokens);
+	token_count(line, "cache_write_tokens", usage->cache_write_tokens);
 	token_count(line, "reasoning_tokens", usage->reasoning_tokens);
 	line_bool(line, "final", usage->final);
 	json_object_close(&line->json);
@@ -343,6 +344,21 @@ static void what_was_read(struct line *line, const struct call *call)
 	line_text(line, "closed_first", closers[call->closed_first]);
 }
 
+/* usage answer_complete finish_reason response_model response_id usage_refused model_key */
+static void what_the_model_said(struct line *line, const struct call *call)
+{
+	line_usage(line, &call->usage);
+	if (call->answer_complete || call->answer_unfinished)
+		line_bool(line, "answer_complete", call->answer_complete);
+	else
+		line_text(line, "answer_complete", NULL);
+	line_string_or_null(line, "finish_reason", call->finish_reason.size, call->finish_reason);
+	line_string_or_null(line, "response_model", call->response_model.size, call->response_model);
+	line_string_or_null(line, "response_id", call->response_id.size, call->response_id);
+	line_unsigned(line, "usage_refused", call->usage_refused);
+	line_hash(line, "model_key", call->has_model_key, &call->model_key);
+}
+
 int event_response(const struct line_context *context, const struct call *call, struct buffer *out)
 {
 	struct line line;
@@ -356,8 +372,7 @@ int event_response(const struct line_context *context, const struct call *call, 
 	else
 		line_unsigned(&line, "retry_after", (uint64_t)call->retry_after_s);
 	line_bool(&line, "replayed", call->replayed);
-	line_usage(&line, &call->usage);
-	line_bool(&line, "answer_complete", call->answer_complete);
+	what_the_model_said(&line, call);
 	return line_close(&line);
 }
 

@@ -80,6 +80,7 @@ struct summary {
 	uint64_t blind_streams[BLIND_COUNT];
 	uint64_t broken_streams;
 	uint64_t evicted;
+	uint64_t usage_refused; /* token counts of models that were no count */
 	uint64_t now_ns;
 	/* why the gate cannot tell, in words, each static text; empty = it can */
 	const char *incomplete[16];

@@ -241,7 +241,7 @@ static void what_it_took(struct line *line, const struct closing *closing)
 	line_unsigned(line, "cpu_ms", closing->cpu_ms);
 }
 
-/* incomplete blind broken evicted survivor_count */
+/* incomplete blind broken evicted survivor_count usage_refused */
 static void what_could_not_be_seen(struct line *line, const struct summary *summary)
 {
 	json_key(&line->json, "incomplete");
@@ -259,6 +259,7 @@ static void what_could_not_be_seen(struct line *line, const struct summary *summ
 	line_unsigned(line, "broken", summary->broken_streams);
 	line_unsigned(line, "evicted", summary->evicted);
 	line_unsigned(line, "survivor_count", summary->closing->survivor_count);
+	line_unsigned(line, "usage_refused", summary->usage_refused);
 }
 
 int event_summary(const struct line_context *context, const struct summary *summary,

@@ -172,9 +172,9 @@ static void learn(struct pipeline *pipeline, struct call *call)
 			pipeline->unseen[pipeline->unseen_count++] = call->server;
 		return;
 	}
-	if (!call->wants_answer || !call->response_complete)
+	if (call->answer_use != ANSWER_KEPT || !call->response_complete)
 		return;
-	call->wants_answer = false;
+	call->answer_use = ANSWER_UNREAD;
 	lost(pipeline, classify_answer(pipeline->classifier, call, call->answer));
 }
 
@@ -246,7 +246,9 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 	struct judgement judgement;
 
 	identify(pipeline, call);
-	call->wants_answer = classify_wants_answer(call);
+	call->answer_use = classify_wants_answer(call) ? ANSWER_KEPT
+			 : call->class == CLASS_LLM    ? ANSWER_FOLLOWED
+						       : ANSWER_UNREAD;
 	set_cgroup(pipeline, call);
 	gate_count_request(&pipeline->gate, call);
 	lost(pipeline, ledger_line(&pipeline->line, call, &pipeline->output->ledger));
@@ -263,6 +265,7 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 static void on_answered(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
 {
 	report_changes(pipeline, call, now_ns);
+	gate_count_answer(&pipeline->gate, call);
 	if (!pipeline->options.no_events) {
 		report_hops(pipeline, call, now_ns);
 		lost(pipeline, event_response(&pipeline->line, call, &pipeline->output->events));

@@ -17,6 +17,7 @@
 #define HEX_01 "0101010101010101010101010101010101010101010101010101010101010101"
 #define HEX_02 "0202020202020202020202020202020202020202020202020202020202020202"
 #define HEX_03 "0303030303030303030303030303030303030303030303030303030303030303"
+#define HEX_05 "0505050505050505050505050505050505050505050505050505050505050505"
 #define HEX_04 "0404040404040404040404040404040404040404040404040404040404040404"
 
 static struct run_facts run = {
@@ -426,10 +427,17 @@ static void writes_every_field_of_a_whole_response_in_order(void **state)
 	call.usage = (struct usage){.input_tokens = 9,
 				    .output_tokens = 3,
 				    .cached_tokens = -1,
+				    .cache_write_tokens = 2,
 				    .reasoning_tokens = 0,
 				    .final = true,
 				    .seen = true};
 	call.answer_complete = true;
+	call.finish_reason = BYTES("stop");
+	call.response_model = BYTES("demo");
+	call.response_id = BYTES("r\0011");
+	call.usage_refused = 1;
+	call.has_model_key = true;
+	call.model_key = digest_filled(5);
 	assert_line(event_response(&context, &call, &out),
 		    "{\"kind\":\"response\",\"t\":1790000002.224691,\"run\":\"00c0ffee00c0ffee\","
 		    "\"of\":\"aa000000000000000000000000000055\",\"status\":200,\"http.response."
@@ -439,8 +447,14 @@ static void writes_every_field_of_a_whole_response_in_order(void **state)
 		    "\"delivered\":\"all\",\"delivered_bytes\":120,\"closed_first\":\"client\","
 		    "\"retry_after\":30,"
 		    "\"replayed\":true,\"usage\":{\"input_tokens\":9,\"output_tokens\":3,\"cached_"
-		    "tokens\":null,"
-		    "\"reasoning_tokens\":0,\"final\":true},\"answer_complete\":true}\n");
+		    "tokens\":null,\"cache_write_tokens\":2,"
+		    "\"reasoning_tokens\":0,\"final\":true},\"answer_complete\":true,"
+		    "\"finish_reason\":\"stop\",\"response_model\":\"demo\",\"response_id\":\"r\\u00011\","
+		    "\"usage_refused\":1,\"model_key\":\"" HEX_05 "\"}\n");
+	call.answer_complete = false;
+	call.answer_unfinished = true;
+	assert_part(event_response(&context, &call, &out), "\"answer_complete\"",
+		    "\"answer_complete\":false,\"finish_reason\":\"stop\"");
 }
 
 static void a_call_without_an_answer_is_closed_by_a_response_of_nulls(void **state)
@@ -458,7 +472,8 @@ static void a_call_without_an_answer_is_closed_by_a_response_of_nulls(void **sta
 		    "\"response_complete\":false,\"ended\":\"none\",\"t_first\":null,\"ms\":null,"
 		    "\"delivered\":\"unknown\",\"delivered_bytes\":null,\"closed_first\":"
 		    "\"server\",\"retry_after\":null,"
-		    "\"replayed\":false,\"usage\":null,\"answer_complete\":false}\n");
+		    "\"replayed\":false,\"usage\":null,\"answer_complete\":null,\"finish_reason\":null,"
+		    "\"response_model\":null,\"response_id\":null,\"usage_refused\":0,\"model_key\":null}\n");
 	call.server_closed_ns = 0;
 	assert_part(event_response(&context, &call, &out), "\"t\"",
 		    "\"t\":1790000004.000000,\"run\"");
@@ -788,6 +803,7 @@ static void sums_the_run_up_with_its_reconciliation(void **state)
 		.blind_streams = {[BLIND_TLS] = 1, [BLIND_OTHER] = 2},
 		.broken_streams = 1,
 		.evicted = 6,
+		.usage_refused = 4,
 		.now_ns = 9 * SECOND,
 		.incomplete = {"bytes were lost", "a TLS stream could not be read"},
 		.incomplete_count = 2,
@@ -809,7 +825,7 @@ static void sums_the_run_up_with_its_reconciliation(void **state)
 		    "\"wall_ms\":1234,\"cpu_ms\":56,\"incomplete\":[\"bytes were lost\",\"a TLS "
 		    "stream could not be read\"],"
 		    "\"blind\":{\"tls\":1,\"other\":2},\"broken\":1,\"evicted\":6,\"survivor_"
-		    "count\":1}\n");
+		    "count\":1,\"usage_refused\":4}\n");
 }
 
 static void a_summary_without_a_command_has_no_status_of_one(void **state)
@@ -825,7 +841,7 @@ static void a_summary_without_a_command_has_no_status_of_one(void **state)
 		    "\"command\":null,\"command_status\":null,\"exit\":0,\"requests\":0,"
 		    "\"mutating\":0,\"findings\":{},");
 	assert_part(event_summary(&context, &summary, &out), "\"survivor_count\"",
-		    "\"survivor_count\":37}\n");
+		    "\"survivor_count\":37,\"usage_refused\":0}\n");
 	snprintf(run.command, sizeof(run.command), "flaky-tool");
 }
 
