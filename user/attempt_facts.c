@@ -114,6 +114,24 @@ static void retry_of(const struct call *call, struct attempt_facts *facts)
 		}
 }
 
+static uint32_t tokens_of(int64_t tokens)
+{
+	if (tokens < 0)
+		return TOKENS_NOT_SAID;
+	return tokens < TOKENS_NOT_SAID ? (uint32_t)tokens : TOKENS_NOT_SAID - 1;
+}
+
+static void usage_of(const struct call *call, struct attempt_facts *facts)
+{
+	facts->answer_cut = call->response_complete && call->answer_unfinished;
+	facts->usage_seen = call->usage.seen;
+	facts->usage_final = call->usage.final;
+	if (!call->usage.seen)
+		return;
+	facts->input_tokens = tokens_of(call->usage.input_tokens);
+	facts->output_tokens = tokens_of(call->usage.output_tokens);
+}
+
 void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 {
 	struct attempt_facts *facts = ret_facts;
@@ -152,4 +170,5 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 	facts->policy_rule = call->rule ? call->rule->number : 0;
 	retry_of(call, facts);
 	facts->cgroup = hash_of_cgroup(call->process.cgroup_id);
+	usage_of(call, facts);
 }

@@ -51,4 +51,12 @@ int classify_comparable_text(const struct call *call, struct bytes canonical_tex
 /* The same for the prompt-level fingerprint: the budget of output tokens goes too. */
 int classify_prompt_text(const struct call *call, struct bytes canonical_text, struct buffer *out);
 
+/*
+ * The path and the sorted query of a model call, for the same: what only says
+ * how the answer is brought goes (stream in a method's name, alt=sse). Appended
+ * to out. 0 or -ENOMEM.
+ */
+int classify_prompt_path(const struct call *call, struct buffer *out);
+int classify_prompt_query(const struct call *call, struct bytes sorted_query, struct buffer *out);
+
 #endif

@@ -4,6 +4,8 @@
  * path; where a path has a common name (/messages may be a chat or an SMS
  * service), the body must say which model is asked, or hold a prompt.
  */
+#include "classify.h"
+
 #include "classify_rules.h"
 
 enum need {
@@ -170,4 +172,56 @@ bool classify_llm(struct call *call, const struct path_tail *tail,
 	*ret_verdict = (struct class_verdict){
 		.class = CLASS_LLM, .source = found->source, .by = found->by};
 	return true;
+}
+
+/* ---- the same, but for how the answer is brought ---- */
+
+static const struct {
+	struct word stream;
+	struct word plain;
+} stream_names[] = {
+	{WORD("streamGenerateContent"), WORD("generateContent")},
+	{WORD("streamRawPredict"), WORD("rawPredict")},
+	{WORD("invoke-with-response-stream"), WORD("invoke")},
+	{WORD("converse-stream"), WORD("converse")},
+};
+
+int classify_prompt_path(const struct call *call, struct buffer *out)
+{
+	struct path_tail tail = classify_paths_tail(call->path);
+	struct bytes name = classify_paths_verb(tail.last), before = call->path;
+	int err;
+
+	if (!name.size)
+		name = tail.last;
+	for (size_t i = 0; i < COUNT_OF(stream_names) && name.size; i++) {
+		if (!word_is(&stream_names[i].stream, name))
+			continue;
+		before.size = (size_t)(name.data - call->path.data);
+		err = buffer_append(out, before);
+		return err ? err : buffer_append(out, bytes_of_string(stream_names[i].plain.text));
+	}
+	return buffer_append(out, call->path);
+}
+
+int classify_prompt_query(const struct call *call, struct bytes sorted_query, struct buffer *out)
+{
+	bool first = true;
+	int err = 0;
+
+	if (call->protocol != PROTOCOL_GEMINI)
+		return buffer_append(out, sorted_query);
+	while (sorted_query.size && !err) {
+		struct bytes parameter = bytes_take(&sorted_query, bytes_find(sorted_query, '&'));
+
+		bytes_take(&sorted_query, 1);
+		if (bytes_starts_with(parameter, BYTES("alt=")))
+			continue;
+		if (!first)
+			err = buffer_append_byte(out, '&');
+		if (!err)
+			err = buffer_append(out, parameter);
+		first = false;
+	}
+	return err;
 }

@@ -109,7 +109,23 @@ static int outcome_without_status(const struct attempt_facts *facts, struct buff
 	return say_span(out, "client gave up after ", facts->first_ns, facts->closed_ns, "");
 }
 
-int attempt_outcome(const struct attempt_facts *facts, struct buffer *out)
+/* before, "at least 812 tokens in, 41 out"; nothing where the model said nothing. */
+static int say_tokens(struct buffer *out, const char *before, const struct attempt_facts *facts)
+{
+	bool in = facts->input_tokens != TOKENS_NOT_SAID, answer = facts->output_tokens != TOKENS_NOT_SAID;
+	int err;
+
+	if (!facts->usage_seen || (!in && !answer))
+		return 0;
+	err = say(out, "%s%s", before, facts->usage_final ? "" : "at least ");
+	if (!err && in)
+		err = say(out, "%u tokens in", facts->input_tokens);
+	if (!err && in && answer)
+		return say(out, ", %u out", facts->output_tokens);
+	return !err && answer ? say(out, "%u tokens out", facts->output_tokens) : err;
+}
+
+static int outcome(const struct attempt_facts *facts, struct buffer *out)
 {
 	const char *tail = "";
 	char status[64];
@@ -137,8 +153,17 @@ int attempt_outcome(const struct attempt_facts *facts, struct buffer *out)
 		tail = facts->closed_ns ? ", cut short" : ", not whole yet";
 	else if (facts->delivered == DELIVERED_PART || facts->delivered == DELIVERED_NONE)
 		tail = ", not read to its end";
+	else if (facts->answer_cut)
+		tail = ", without the end of its answer";
 	snprintf(status, sizeof(status), "%u after ", facts->status);
 	return say_span(out, status, facts->first_ns, facts->status_ns, tail);
+}
+
+int attempt_outcome(const struct attempt_facts *facts, struct buffer *out)
+{
+	int err = outcome(facts, out);
+
+	return err ? err : say_tokens(out, ", ", facts);
 }
 
 /* ---- the sentence of a pair ---- */
@@ -249,18 +274,23 @@ static int evidence_of_key(const struct judgement *judgement, const char *what, 
 	return err;
 }
 
+static int after_success_without_end(const struct attempt_facts *earlier, struct buffer *out)
+{
+	if (!earlier->status_in_time)
+		return after_client_gave_up(earlier, out);
+	if (earlier->answer_cut && earlier->complete_ns)
+		return say(out, "after a %u whose answer has no end", earlier->status);
+	return after_cut_success(earlier, out);
+}
+
 /* The table is not used for model calls, so the facts say what came before. */
-static int evidence_of_prompt(const struct judgement *judgement, struct buffer *out)
+static int say_after_call(const struct judgement *judgement, struct buffer *out)
 {
 	const struct attempt_facts *earlier = &judgement->earlier_facts;
-	int err = say(out, "same prompt again ");
 
-	if (err)
-		return err;
 	switch (judgement->verdict.finding) {
 	case FINDING_LLM_BILLED_TWICE:
-		return earlier->status_in_time ? after_cut_success(earlier, out) :
-						 after_client_gave_up(earlier, out);
+		return after_success_without_end(earlier, out);
 	case FINDING_LLM_REDISPATCHED_JOB:
 		return say(out, "by another process, the one that asked before having ended "
 				"without an answer");
@@ -273,6 +303,23 @@ static int evidence_of_prompt(const struct judgement *judgement, struct buffer *
 			return say(out, "after a call that the client got no answer to");
 		return say(out, "after a %u", earlier->status);
 	}
+}
+
+/* "same prompt again after a 200 that was cut short; the earlier one took at least 4908 tokens in, 2 out" */
+static int evidence_of_prompt(const struct judgement *judgement, struct buffer *out)
+{
+	const struct attempt_facts *earlier = &judgement->earlier_facts, *later = &judgement->later_facts;
+	size_t start;
+	int err = say(out, "same prompt again ");
+
+	if (!err)
+		err = say_after_call(judgement, out);
+	start = out->size;
+	if (!err)
+		err = say_tokens(out, "; the earlier one took ", earlier);
+	if (!err)
+		err = say_tokens(out, out->size > start ? ", this one " : "; this one took ", later);
+	return err;
 }
 
 static int evidence_of_gap(const struct judgement *judgement, struct buffer *out)

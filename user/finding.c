@@ -335,6 +335,8 @@ static struct verdict judge_row_of_llm(const struct pair *pair)
 	case ROW_SUCCESS_CUT:
 		return verdict_of(pair, FINDING_LLM_BILLED_TWICE, SEVERITY_HIGH, "model call");
 	case ROW_SUCCESS:
+		if (earlier->answer_cut)
+			return verdict_of(pair, FINDING_LLM_BILLED_TWICE, SEVERITY_HIGH, "model call: its answer has no end");
 		return verdict_of(pair, FINDING_LLM_REPEAT, SEVERITY_INFO, "model call");
 	case ROW_OPEN:
 		return verdict_of(pair, FINDING_LLM_IDENTICAL_IN_FLIGHT, SEVERITY_LOW, "model call");
@@ -350,6 +352,13 @@ static struct verdict judge_row_of_llm(const struct pair *pair)
 			return verdict_of(pair, FINDING_LLM_MAYBE_BILLED_TWICE, SEVERITY_MEDIUM, "model call");
 		return verdict_of(pair, FINDING_NONE, SEVERITY_NULL, "model call");
 	}
+}
+
+/* Embeddings: little money, and the same answer every time. */
+static void lower_cheap(struct verdict *verdict, const struct attempt_facts *later)
+{
+	if (later->class_source == CLASS_BY_PATH)
+		lower(verdict, SEVERITY_LOW, "path rule: known as a model call by its path alone");
 }
 
 /* ---- the judge ---- */
@@ -373,6 +382,7 @@ static struct verdict judge_column(const struct pair *pair, enum finding_column 
 		verdict = judge_by_table(pair, column);
 	} else {
 		verdict = judge_row_of_llm(pair);
+		lower_cheap(&verdict, pair->later);
 		if (column == COLUMN_SAME_KEY_SAME_BODY)
 			lower(&verdict, SEVERITY_INFO, "same key and same body");
 	}
@@ -570,7 +580,9 @@ enum severity finding_highest(const struct attempt_facts *later, const struct fi
 
 	if (why_not_judged(later, options))
 		return SEVERITY_NULL;
-	if (later->class != CLASS_LLM)
+	if (later->class == CLASS_LLM)
+		lower_cheap(&verdict, later);
+	else
 		lower_by_class(&verdict, later, options->strict);
 	if (limits && limits->capped)
 		lower(&verdict, limits->at_most, "policy: severity");

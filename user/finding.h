@@ -84,11 +84,18 @@ struct attempt_facts {
 	bool known_write : 1;	  /* by policy, protocol or tool name */
 	bool continuation : 1;	  /* an MCP call again, with the input that the server asked for */
 	bool no_outcome : 1;	  /* from a ledger line: nothing is known of how it went */
+	bool answer_cut : 1;	  /* a model's answer: HTTP had it whole, and it has no end */
+	bool usage_seen : 1;	  /* a model said what its answer cost */
+	bool usage_final : 1;	  /* and said so to its end: else these are lower bounds */
 	uint64_t principal;	  /* first 8 bytes of the salted hash */
 	uint64_t key;		  /* a 64-bit hash of the key; 0 = none */
 	uint64_t body;		  /* first 8 bytes of its hash; 0 = not known */
 	uint64_t masked;	  /* a hash of what the policy masks in its body; 0 = nothing is masked */
+	uint32_t input_tokens;	  /* where usage_seen; TOKENS_NOT_SAID = not reported. For people: no verdict rests on them */
+	uint32_t output_tokens;
 };
+
+#define TOKENS_NOT_SAID UINT32_MAX
 
 /*
  * Copies what the judge needs out of a call; every other byte is 0, so that
@@ -226,10 +233,12 @@ uint64_t finding_window_ns(const struct attempt_facts *facts, const struct findi
  *
  * Class llm (of the later one) never uses the table, and strict does not change it:
  * undecidable; none where either answer is a replay; no final status, its
- * owner gone and another process asks: llm_redispatched_job; 2xx cut, or late:
- * llm_billed_twice; 5xx but 503 and 529, 408, 409, no answer:
+ * owner gone and another process asks: llm_redispatched_job; 2xx cut, without the
+ * end that the model's own protocol has, or late: llm_billed_twice; 5xx but 503
+ * and 529, 408, 409, no answer:
  * llm_maybe_billed_twice; open: llm_identical_in_flight; delivered:
- * llm_repeat; else none. With the same key and body each is at most info.
+ * llm_repeat; else none. With the same key and body each is at most info, and a
+ * model call that is known by its path alone (embeddings) is at most low.
  */
 struct verdict finding_judge(const struct attempt_facts *earlier, const struct attempt_facts *later,
 			     const struct finding_options *options);

@@ -5,6 +5,7 @@
  * enter, because only those that are named here do.
  */
 #include "fingerprint.h"
+#include "classify.h"
 #include "idempotency.h"
 #include "json_text.h"
 #include "principal.h"
@@ -20,6 +21,7 @@ struct fingerprinter {
 	const struct secret_rules *secrets;
 	uint8_t salt[SALT_BYTES];
 	struct buffer query; /* sorted */
+	struct buffer target; /* path or query of a prompt fingerprint */
 	struct buffer key;   /* lent as call->idem */
 	struct buffer hint;  /* lent as call->retry_hint */
 };
@@ -58,6 +60,7 @@ void fingerprinter_free(struct fingerprinter *fingerprinter)
 		return;
 	digest_state_free(fingerprinter->hash);
 	buffer_done(&fingerprinter->query);
+	buffer_done(&fingerprinter->target);
 	buffer_done(&fingerprinter->key);
 	buffer_done(&fingerprinter->hint);
 	free(fingerprinter);
@@ -146,8 +149,8 @@ static int add_host(struct digest_state *hash, struct bytes host)
 	return digest_add_field(hash, is_loopback(host) ? BYTES("loopback") : host);
 }
 
-/* Server, method and path: where both hashes begin. */
-static int add_target(struct digest_state *hash, const struct call *call, struct bytes word)
+/* Server, method and path: where every hash begins. */
+static int add_target(struct digest_state *hash, const struct call *call, struct bytes word, struct bytes path)
 {
 	int err = digest_start(hash);
 
@@ -161,12 +164,12 @@ static int add_target(struct digest_state *hash, const struct call *call, struct
 		err = add_host(hash, call->has_host ? call->host : (struct bytes){0});
 	if (!err)
 		err = digest_add_field(hash, call->method);
-	return err ? err : digest_add_field(hash, call->path);
+	return err ? err : digest_add_field(hash, path);
 }
 
 /* ---- the fingerprint ---- */
 
-static int add_query(struct fingerprinter *fingerprinter, const struct call *call)
+static int sort_query(struct fingerprinter *fingerprinter, const struct call *call, struct bytes *ret_query)
 {
 	const char *why;
 
@@ -174,8 +177,16 @@ static int add_query(struct fingerprinter *fingerprinter, const struct call *cal
 	why = canonical_query(call->query, &fingerprinter->query);
 	if (why == canonical_out_of_memory)
 		return -ENOMEM;
-	return digest_add_field(fingerprinter->hash,
-				why ? call->query : buffer_bytes(&fingerprinter->query));
+	*ret_query = why ? call->query : buffer_bytes(&fingerprinter->query);
+	return 0;
+}
+
+static int add_query(struct fingerprinter *fingerprinter, const struct call *call)
+{
+	struct bytes query;
+	int err = sort_query(fingerprinter, call, &query);
+
+	return err ? err : digest_add_field(fingerprinter->hash, query);
 }
 
 /*
@@ -227,7 +238,7 @@ static int add_tenant_headers(struct digest_state *hash, const struct http_head 
 static int make_fingerprint(struct fingerprinter *fingerprinter, struct call *call,
 			    struct bytes text, struct bytes key_member)
 {
-	int err = add_target(fingerprinter->hash, call, BYTES("exact"));
+	int err = add_target(fingerprinter->hash, call, BYTES("exact"), call->path);
 
 	if (!err)
 		err = add_query(fingerprinter, call);
@@ -241,10 +252,43 @@ static int make_fingerprint(struct fingerprinter *fingerprinter, struct call *ca
 	return err;
 }
 
+static int add_prompt_target(struct fingerprinter *fingerprinter, const struct call *call)
+{
+	struct buffer *target = &fingerprinter->target;
+	struct bytes query;
+	int err;
+
+	buffer_clear(target);
+	err = classify_prompt_path(call, target);
+	if (!err)
+		err = add_target(fingerprinter->hash, call, BYTES("prompt"), buffer_bytes(target));
+	if (!err)
+		err = sort_query(fingerprinter, call, &query);
+	buffer_clear(target);
+	if (!err)
+		err = classify_prompt_query(call, query, target);
+	return err ? err : digest_add_field(fingerprinter->hash, buffer_bytes(target));
+}
+
+static int make_prompt_fingerprint(struct fingerprinter *fingerprinter, struct call *call)
+{
+	struct bytes key = {call->model_key.byte, DIGEST_BYTES};
+	int err = add_prompt_target(fingerprinter, call);
+
+	if (!err)
+		err = digest_add_field(fingerprinter->hash, key);
+	if (!err)
+		err = add_tenant_headers(fingerprinter->hash, call->head);
+	if (!err)
+		err = digest_finish(fingerprinter->hash, &call->prompt_fingerprint);
+	call->has_prompt_fingerprint = !err;
+	return err;
+}
+
 static int make_key_scope(struct digest_state *hash, struct call *call)
 {
 	struct bytes principal = {call->principal.byte, call->has_principal ? DIGEST_BYTES : 0};
-	int err = add_target(hash, call, BYTES("key"));
+	int err = add_target(hash, call, BYTES("key"), call->path);
 
 	if (!err)
 		err = digest_add_field(hash, principal);
@@ -284,7 +328,7 @@ int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
 	struct bytes key_member = {0};
 	int err;
 
-	call->has_fingerprint = false;
+	call->has_fingerprint = call->has_prompt_fingerprint = false;
 	call->idem_state = IDEM_UNKNOWN; /* should we fail before we looked */
 	err = make_retry_hint(&fingerprinter->hint, call);
 	if (!err)
@@ -295,6 +339,8 @@ int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
 		err = idempotency_body_key(call, canonical_text, &fingerprinter->key, &key_member);
 	if (!err && call->head && call->has_sha)
 		err = make_fingerprint(fingerprinter, call, canonical_text, key_member);
+	if (!err && call->head && call->has_model_key)
+		err = make_prompt_fingerprint(fingerprinter, call);
 	if (!err && call->idem_state == IDEM_PRESENT)
 		err = make_key_scope(fingerprinter->hash, call);
 	return err;

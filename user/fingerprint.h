@@ -7,6 +7,9 @@
  * spellings folded to "loopback"), method, path, sorted query, canonical body,
  * tenant headers (Stripe-Account, OpenAI-Organization, OpenAI-Project,
  * anthropic-workspace, X-Amz-Target, Mcp-Method, Mcp-Name, X-HTTP-Method-Override and its kin).
+ * prompt fingerprint, of model calls = the word "prompt", the same server fields,
+ * method, path and query but for what says how the answer is brought, model key
+ * (model_key.h), tenant headers.
  * key scope = the same server fields, method, path, principal, key.
  * Principal (who calls) is beside the fingerprint, never in it.
  */
@@ -26,8 +29,9 @@ void fingerprinter_set_secrets(struct fingerprinter *fingerprinter, const struct
 const struct secret_rules *fingerprinter_secrets(const struct fingerprinter *fingerprinter);
 
 /*
- * Fills idem*, principal*, fingerprint, key_scope and retry_hint. 0 or -ENOMEM;
- * has_fingerprint is false then, and where there is no head or no call->sha.
+ * Fills idem*, principal*, fingerprint, prompt_fingerprint, key_scope and
+ * retry_hint. 0 or -ENOMEM; has_fingerprint is false then, and where there is no
+ * head or no call->sha, and has_prompt_fingerprint where there is no model_key.
  *
  * canonical_text: the text that attempts are compared by (canonical.h, less
  * what classify_comparable_text() takes out). It enters the fingerprint where

@@ -42,6 +42,9 @@ void shelf_kind_of(const struct attempt_facts *facts, struct shelf_kind *ret_kin
 	kind->key = 0;
 	kind->body = facts->body != 0;
 	kind->masked = 0;
+	/* No verdict rests on these. */
+	kind->usage_seen = kind->usage_final = false;
+	kind->input_tokens = kind->output_tokens = 0;
 }
 
 bool shelf_kind_equal(const struct shelf_kind *a, const struct shelf_kind *b)

@@ -3,8 +3,6 @@
  * The wire cases of tests/cases, played through the whole pipeline: as they
  * are, and with every send cut at every byte. What expected.json says must be
  * what comes out: verdict, finding, severity, pair, and every row.
- *
- * Arguments: the names of cases; none = all that are judged so far.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -145,6 +143,36 @@ static const char *state_of(json_object *response)
 	return json_object_get_boolean(complete) ? "answered" : "incomplete";
 }
 
+static json_object *member(json_object *object, const char *name)
+{
+	json_object *value = NULL;
+
+	json_object_object_get_ex(object, name, &value);
+	return value;
+}
+
+/* Model, tokens and end of a model call; what a row does not name was not reported. */
+static void check_llm(json_object *llm, json_object *line, json_object *response)
+{
+	static const char *const counts[] = {"input_tokens", "output_tokens", "cached_tokens"};
+	json_object *expected = member(llm, "usage"), *usage = member(response, "usage");
+	bool complete = json_object_get_boolean(member(response, "response_complete"));
+
+	same_text(llm, "model", scene_field(line, "model"));
+	assert_int_equal(usage != NULL, expected != NULL);
+	for (size_t i = 0; expected && i < sizeof(counts) / sizeof(counts[0]); i++)
+		same_text(expected, counts[i], scene_field(usage, counts[i]));
+	if (!expected) {
+		assert_null(scene_field(response, "answer_complete"));
+		return;
+	}
+	assert_int_equal(json_object_get_boolean(member(usage, "final")), complete);
+	assert_string_equal(scene_field(response, "answer_complete"), complete ? "true" : "false");
+	same_text(llm, "model", scene_field(response, "response_model"));
+	if (member(llm, "finish"))
+		same_text(llm, "finish", scene_field(response, "finish_reason"));
+}
+
 static void check_row(struct case_play *play, json_object *row, json_object *line)
 {
 	json_object *response = response_of(play, scene_field(line, "id"));
@@ -161,10 +189,20 @@ static void check_row(struct case_play *play, json_object *row, json_object *lin
 	if (strcmp(scene_field(row, "body_kind"), "multipart") != 0) /* its text is each project's own */
 		same_text(row, "body_sha256", scene_field(line, "sha"));
 	same_text(row, "status", scene_field(response, "status"));
+	if (member(row, "llm"))
+		check_llm(member(row, "llm"), line, response);
 	if (strcmp(state, "pending") != 0)
 		assert_string_equal(state_of(response), state);
 	else
 		assert_null(scene_field(response, "status"));
+}
+
+/* What a model call is the same as is said by its prompt. */
+static const char *operation_of(json_object *line)
+{
+	const char *prompt = scene_field(line, "prompt_fingerprint");
+
+	return prompt ? prompt : scene_field(line, "fingerprint");
 }
 
 /* Rows with the same letter are the same operation, rows with different letters are not. */
@@ -182,9 +220,9 @@ static void check_groups(json_object *rows, json_object *ledger)
 			if (!one || !other)
 				continue;
 			if (strcmp(one, other) == 0)
-				assert_string_equal(scene_field(line, "fingerprint"), scene_field(next, "fingerprint"));
+				assert_string_equal(operation_of(line), operation_of(next));
 			else
-				assert_string_not_equal(scene_field(line, "fingerprint"), scene_field(next, "fingerprint"));
+				assert_string_not_equal(operation_of(line), operation_of(next));
 		}
 }
 
@@ -355,6 +393,9 @@ int main(void)
 		"04-idle-connection-resend",
 		"05-key-reused-different-body",
 		"06-key-changed-on-retry",
+		"07-llm-504-then-again",
+		"08-llm-stream-cut-then-nonstream",
+		"09-llm-redispatched-fresh-process",
 		"10-respelled-json",
 		"11-mcp-write-tool-new-id",
 		"12-neg-pagination-search",
@@ -364,6 +405,7 @@ int main(void)
 		"16-neg-mcp-read-only-tool",
 		"17-neg-graphql-query",
 		"18-neg-polling",
+		"19-neg-llm-different-seeds",
 		"20-neg-multipart-different-files",
 	};
 	const size_t count = sizeof(names) / sizeof(names[0]);
