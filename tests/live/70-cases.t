@@ -11,8 +11,24 @@ import shutil
 from harness import BUILD, ROOT, Failure, check, contains, equal, facts, play, read_lines, wait_for_line
 
 PLAY = os.path.join(BUILD, "tests", "live", "play")
-CASES = "01 02 03 04 05 06 10 11 12 13 14 15 16 17 18".split()
+CASES = "01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19".split()
 STATES = {"answered": True, "incomplete": False, "no_answer": False, "pending": False}
+
+
+def compare_answer(llm, answer, what):
+    """What the model said, of which a row names all that was reported."""
+    usage, expected = answer["usage"], llm["usage"]
+    equal(usage is None, expected is None, what + "usage")
+    if expected is None:
+        equal(answer["answer_complete"], None, what + "answer_complete")
+        return
+    for name in ("input_tokens", "output_tokens", "cached_tokens"):
+        equal(usage[name], expected.get(name), what + name)
+    equal(usage["final"], answer["response_complete"], what + "final")
+    equal(answer["answer_complete"], answer["response_complete"], what + "answer_complete")
+    equal(answer["response_model"], llm["model"], what + "response_model")
+    if "finish" in llm:
+        equal(answer["finish_reason"], llm["finish"], what + "finish_reason")
 
 
 def compare_rows(result, rows, real_pid):
@@ -31,12 +47,15 @@ def compare_rows(result, rows, real_pid):
         answer = responses[line["id"]]
         equal(answer["status"], row["status"], what + "status")
         equal(answer["response_complete"], STATES[row["state"]], what + "response_complete")
+        if "llm" in row:
+            equal(line["model"], row["llm"]["model"], what + "model")
+            compare_answer(row["llm"], answer, what)
         if row.get("client_closed_first"):
             equal(answer["closed_first"], "client", what + "closed_first")
         if row.get("closed_by"):
             equal(answer["closed_first"], row["closed_by"], what + "closed_first")
     groups = [row["same_operation_group"] for row in rows]
-    prints = [line["fingerprint"] for line in ledger]
+    prints = [line["prompt_fingerprint"] or line["fingerprint"] for line in ledger]
     for i, a in enumerate(groups):
         for j, b in enumerate(groups[:i]):
             if a is not None and b is not None:

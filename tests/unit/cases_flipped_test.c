@@ -84,7 +84,7 @@ static void flips_with_one_detail_changed(void **state)
 	scene_done(&scene);
 }
 
-/* 01 to 06 and 10 to 18, none left out. */
+/* 01 to 18, none left out. Samples taken on purpose (19) are never more than low. */
 static void every_case_of_this_table_is_flipped(void **state)
 {
 	(void)state;
@@ -92,8 +92,6 @@ static void every_case_of_this_table_is_flipped(void **state)
 		char text[8];
 		bool found = false;
 
-		if (number > 6 && number < 10)
-			continue;
 		snprintf(text, sizeof(text), "%02d-", number);
 		for (size_t i = 0; i < json_object_array_length(flips); i++)
 			found |= strncmp(scene_field(json_object_array_get_idx(flips, i), "case"), text, 3) == 0;
