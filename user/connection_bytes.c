@@ -209,6 +209,9 @@ static void take_response(struct connection *connection, struct bytes input, uin
 
 /* ---- bytes and holes ---- */
 
+/* No kernel says so: a FIN and a RST count every byte before them. */
+#define AFTER_THE_END "bytes after the end of the stream"
+
 static bool have_reader(struct connection *connection, enum connection_side side)
 {
 	struct end *end = &connection->end[side];
@@ -278,10 +281,13 @@ static void take_bytes(struct connection *connection, enum connection_side side,
 {
 	struct end *end = &connection->end[side];
 
-	if (connection->given_up && side == SIDE_CLIENT) {
+	if (connection->given_up && side == SIDE_CLIENT && !end->finished) {
 		connection_search_in(connection, piece, event);
 	} else if (connection->given_up) {
 		connection_count_blind(connection, side, piece->length);
+	} else if (end->finished) {
+		connection_count_blind(connection, side, piece->length);
+		break_off(connection, side, piece->offset, AFTER_THE_END, event->when_ns);
 	} else if (!have_reader(connection, side)) {
 		connection_count_blind(connection, side, piece->length);
 		break_off(connection, side, piece->offset, "out of memory", event->when_ns);
@@ -349,7 +355,9 @@ static void take_hole(struct connection *connection, enum connection_side side, 
 		result->length = piece->length;
 		result->cause = piece->cause;
 	}
-	if (side == SIDE_CLIENT)
+	if (connection->end[side].finished)
+		break_off(connection, side, piece->offset, AFTER_THE_END, now_ns);
+	else if (side == SIDE_CLIENT)
 		hole_in_request(connection, piece, now_ns);
 	else
 		hole_in_response(connection, piece, now_ns);

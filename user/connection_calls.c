@@ -241,9 +241,14 @@ static void learn_server_read(struct connection *connection, struct exchange *ex
 	exchange->call.server_read_all = all;
 }
 
+/* The caller frees it, so nothing of the connection may name it afterwards. */
 static void unlink_exchange(struct connection *connection, struct exchange *exchange)
 {
 	connection_leave_lists(connection->shared, exchange);
+	if (connection->requesting == exchange)
+		connection->requesting = NULL;
+	if (connection->answering == exchange)
+		connection->answering = NULL;
 	if (exchange->prev)
 		exchange->prev->next = exchange->next;
 	else

@@ -2,12 +2,14 @@
 /*
  * Any bytes as a recording: read as they are, then once more with every
  * checksum put right, since no mutator guesses a CRC. Whatever comes out must
- * be fit for the writer, and come back from it the same.
+ * be fit for the writer, and come back from it the same; and whatever order the
+ * inputs stand in, the pipeline takes them.
  */
 #include <assert.h>
 #include <stdint.h>
 #include <zlib.h>
 
+#include "pipeline.h"
 #include "recording.h"
 
 #define FILE_HEAD_BYTES 16
@@ -45,14 +47,40 @@ static struct recording_writer *new_writer(const struct run_facts *facts, char *
 	return writer;
 }
 
+struct play {
+	struct pipeline *pipeline;
+	struct pipeline_output out;
+};
+
+static void play_start(struct play *play, const struct run_facts *facts)
+{
+	struct pipeline_options options = {.live_alerts = true, .live_calls = true, .junit = true};
+
+	judge_options_defaults(&options.judge);
+	play->pipeline = pipeline_new(facts, &options, &play->out);
+	if (!play->pipeline)
+		abort();
+}
+
+static void play_done(struct play *play)
+{
+	pipeline_free(play->pipeline);
+	buffer_done(&play->out.ledger);
+	buffer_done(&play->out.events);
+	buffer_done(&play->out.alerts);
+	buffer_done(&play->out.calls);
+	buffer_done(&play->out.junit);
+}
+
 static void read_and_write_again(const uint8_t *data, size_t size, bool again)
 {
 	struct recording_reader *reader = NULL;
 	struct recording_writer *writer = NULL;
+	struct play play = {0};
 	struct input input;
 	enum recording_result result;
 	char *text = NULL;
-	size_t text_size = 0, inputs = 0;
+	size_t text_size = 0;
 	FILE *file = fmemopen((void *)data, size, "rb");
 
 	if (!file)
@@ -63,11 +91,13 @@ static void read_and_write_again(const uint8_t *data, size_t size, bool again)
 		return;
 	}
 	writer = new_writer(recording_facts(reader), &text, &text_size);
+	play_start(&play, recording_facts(reader));
 	while ((result = recording_next(reader, &input)) == RECORDING_INPUT) {
 		if (recording_write(writer, &input) != 0)
 			abort();
-		inputs++;
+		pipeline_feed(play.pipeline, &input);
 	}
+	play_done(&play);
 	assert((result == RECORDING_END) == (*recording_error(reader) == '\0'));
 	if (recording_writer_free(writer) != 0)
 		abort();

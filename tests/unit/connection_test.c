@@ -594,6 +594,41 @@ static void bytes_that_do_not_add_up_are_said(void **state)
 	scene_done(&scene);
 }
 
+/* What only a recording can say: both ends have closed, and then that side sends, or is said to have sent. */
+static void play_on_after_the_close(int side, const char *answer, bool lost)
+{
+	struct scene scene;
+	uint32_t c;
+
+	begin(&scene);
+	c = scene_connect(&scene, AGENT);
+	scene_send(&scene, c, CLIENT, side == SERVER ? POST_B : "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhi");
+	scene_send(&scene, c, SERVER, answer);
+	scene_close(&scene, c, SERVER);
+	scene_close(&scene, c, CLIENT);
+	if (lost)
+		scene_lose(&scene, c, side, 4);
+	else
+		scene_send(&scene, c, side, "more");
+	assert_int_equal(scene_finish(&scene, 0), 11);
+	assert_int_equal(json_object_array_length(scene.ledger), 1);
+	assert_int_equal(scene_count(&scene, "response"), 1);
+	assert_int_equal(summary_bytes(&scene, lost ? "in_holes" : "in_blind"), 4);
+	every_byte_is_accounted_for(&scene);
+	scene_done(&scene);
+}
+
+static void nothing_follows_a_close(void **state)
+{
+	(void)state;
+	for (int lost = 0; lost < 2; lost++) {
+		play_on_after_the_close(SERVER, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart", lost);
+		play_on_after_the_close(SERVER, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\npart", lost);
+		play_on_after_the_close(SERVER, OK_2, lost);
+		play_on_after_the_close(CLIENT, OK_2, lost);
+	}
+}
+
 /* Whatever comes in the same send after it: the line of a whole request is the same. */
 static void a_break_after_a_request_leaves_its_line_alone(void **state)
 {
@@ -723,6 +758,7 @@ int main(void)
 		cmocka_unit_test(the_same_4_tuple_again_is_another_connection),
 		cmocka_unit_test(the_tail_that_was_lost_shows_at_the_end),
 		cmocka_unit_test(bytes_that_do_not_add_up_are_said),
+		cmocka_unit_test(nothing_follows_a_close),
 		cmocka_unit_test(a_break_after_a_request_leaves_its_line_alone),
 		cmocka_unit_test(an_answer_counts_from_the_start_of_its_send),
 		cmocka_unit_test(a_connection_older_than_the_observer_is_joined_late),
