@@ -9,18 +9,26 @@
 
 #include <unistd.h>
 
-/* Calls first: the block of a finding stands below the line of its call. */
-static void show(struct session *session)
+/* Who looks may have stopped the terminal: the kernel's rings are emptied all the same. */
+static struct output *open_screen(void)
 {
-	struct bytes calls = observer_calls(session->observer);
-	struct bytes alerts = observer_alerts(session->observer);
+	const struct output_owner self = {(uid_t)-1, (gid_t)-1};
+	char reason[OUTPUT_REASON_MAX];
+	struct output *screen = NULL;
 
-	if (calls.size)
-		fwrite(calls.data, 1, calls.size, stdout);
-	if (alerts.size)
-		fwrite(alerts.data, 1, alerts.size, stdout);
-	if (calls.size || alerts.size)
-		fflush(stdout);
+	if (output_open("-", true, &self, &screen, reason)) {
+		fprintf(stderr, "nightclerk: %s\n", reason);
+		return NULL;
+	}
+	output_never_wait(screen);
+	return screen;
+}
+
+/* Calls first: the block of a finding stands below the line of its call. */
+static void show(struct session *session, struct output *screen)
+{
+	output_write(screen, observer_calls(session->observer), NULL);
+	output_write(screen, observer_alerts(session->observer), NULL);
 	observer_take_calls(session->observer);
 	observer_take_alerts(session->observer);
 	if (session->resized) {
@@ -29,21 +37,34 @@ static void show(struct session *session)
 	}
 }
 
-static void show_header(void)
+static void show_header(struct output *screen)
 {
 	struct alert_style style = session_style(STDOUT_FILENO);
 	struct buffer header = {0};
 
 	if (call_line_header(&style, &header) == 0)
-		fwrite(header.data, 1, header.size, stdout);
-	fflush(stdout);
+		output_write(screen, buffer_bytes(&header), NULL);
 	buffer_done(&header);
+}
+
+static void watch(struct session *session, struct output *screen)
+{
+	show_header(screen);
+	while (!session_over(session)) {
+		session_turn(session);
+		show(session, screen);
+	}
+	session_finish(session);
+	show(session, screen);
+	output_flush(screen);
+	fprintf(stderr, "%s\n", observer_summary_line(session->observer));
 }
 
 int cmd_watch(int argc, char **argv)
 {
 	struct session session = {0};
 	struct observer_options options;
+	struct output *screen;
 	int status;
 
 	switch (command_line_parse(COMMAND_LINE_WATCH, argc, argv, &session.line)) {
@@ -58,17 +79,11 @@ int cmd_watch(int argc, char **argv)
 	options.pipeline.style = session_style(STDOUT_FILENO);
 	options.pipeline.live_alerts = options.pipeline.live_calls = true;
 	options.control = session.line.command != NULL;
-	status = session_start(&session, &options);
-	if (status == 0) {
-		show_header();
-		while (!session_over(&session)) {
-			session_turn(&session);
-			show(&session);
-		}
-		session_finish(&session);
-		show(&session);
-		fprintf(stderr, "%s\n", observer_summary_line(session.observer));
-	}
+	screen = open_screen();
+	status = screen ? session_start(&session, &options) : EXIT_NOT_STARTED;
+	if (status == 0)
+		watch(&session, screen);
 	session_done(&session);
+	output_close(screen);
 	return status == 0 ? 0 : 1;
 }

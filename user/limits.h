@@ -14,6 +14,7 @@
 #define LIMIT_OPEN_CALLS_PER_CONNECTION 4096	/* pipelined requests that wait for an answer */
 #define LIMIT_PATH_BYTES 8192			/* printed of a path or a query */
 #define LIMIT_HELD_BYTES (64 * 1024 * 1024)	/* out-of-order events that the sequencer holds */
+#define LIMIT_UNWRITTEN_BYTES (64 * 1024 * 1024) /* lines that wait for a full disk or a slow reader, of one output */
 #define LIMIT_FINDINGS_PER_CALL 1000		/* events per fingerprint; then counts */
 #define LIMIT_REMEMBERED_ATTEMPTS 1000000
 #define LIMIT_REMEMBERED_TOOLS 4096		/* MCP tools whose annotations are kept; then the oldest go */

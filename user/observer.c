@@ -49,6 +49,8 @@ struct observer {
 	struct output *ledger;
 	struct output *events;
 	struct output *junit;
+	struct output *recording_file; /* observer->recording writes to a copy of its descriptor */
+	bool begun;		       /* observer_begin(): what was in the files may be gone */
 	struct canary *canary; /* while it is being proved */
 	int control_fd;	       /* -1 = none */
 	struct waiting_request waiting[WAITING_REQUESTS_MAX];
@@ -58,7 +60,8 @@ struct observer {
 	uint64_t drain_failures; /* events may be gone without a hole to show it */
 	uint64_t next_tick_ns;
 	uint64_t next_counters_ns;
-	bool write_failed; /* said once */
+	bool write_failed; /* said once, as is what follows */
+	bool lines_lost;
 	int64_t wall_offset_ns;
 };
 
@@ -143,23 +146,33 @@ static void write_lines(struct observer *observer, struct output *output, struct
 		buffer_clear(lines);
 	if (notice)
 		fprintf(stderr, "nightclerk: %s %s\n", output_path(output), notice);
-	if (err && !observer->write_failed) {
+	if (err && err != -EAGAIN && !observer->write_failed) {
 		observer->write_failed = true;
 		fprintf(stderr, "nightclerk: cannot write %s: %s; lines are kept in memory and tried again, continuing\n",
 			output_path(output), strerror(-err));
+	}
+	if (output_lost(output) && !observer->lines_lost) {
+		observer->lines_lost = true;
+		fprintf(stderr, "nightclerk: %s takes nothing and too much waits for it: lines are lost from here, continuing\n",
+			output_path(output));
 	}
 }
 
 /* The last try to write what waits. */
 static void close_output(struct output *output)
 {
-	size_t unwritten = output ? output_unwritten(output) : 0;
 	char *path = output ? strdup(output_path(output)) : NULL;
-	int err = output_close(output);
+	uint64_t missing;
+	int err;
 
+	if (!output)
+		return;
+	output_flush(output);
+	missing = output_unwritten(output) + output_lost(output);
+	err = output_close(output);
 	if (err)
-		fprintf(stderr, "nightclerk: %s is not whole, up to %zu bytes are missing: %s\n", path ? path : "an output",
-			unwritten, strerror(-err));
+		fprintf(stderr, "nightclerk: %s is not whole, %llu bytes are missing: %s\n", path ? path : "an output",
+			(unsigned long long)missing, err == -EAGAIN || err == -ENOBUFS ? "it was not read" : strerror(-err));
 	free(path);
 }
 
@@ -382,6 +395,15 @@ static uint64_t own_cpu_ms(void)
 	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 }
 
+static void wait_for_readers(struct observer *observer)
+{
+	struct output *outputs[] = {observer->ledger, observer->events, observer->junit};
+
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
+		if (outputs[i])
+			output_flush(outputs[i]);
+}
+
 int observer_finish(struct observer *observer, int command_status)
 {
 	struct input closing = {.kind = INPUT_CLOSING};
@@ -412,15 +434,19 @@ int observer_finish(struct observer *observer, int command_status)
 	closing.closing.cpu_ms = own_cpu_ms();
 	feed(observer, &closing);
 	write_out(observer);
+	wait_for_readers(observer);
 	return err;
+}
+
+static bool is_short(const struct output *output)
+{
+	return output && (output_unwritten(output) || output_lost(output));
 }
 
 int observer_exit_status(const struct observer *observer)
 {
 	int status = pipeline_exit_status(observer->pipeline);
-	bool unwritten = (observer->ledger && output_unwritten(observer->ledger)) ||
-			 (observer->events && output_unwritten(observer->events)) ||
-			 (observer->junit && output_unwritten(observer->junit));
+	bool unwritten = is_short(observer->ledger) || is_short(observer->events) || is_short(observer->junit);
 
 	if (unwritten && status != GATE_EXIT_FINDING && !observer->options.pipeline.judge.allow_incomplete)
 		return GATE_EXIT_INCOMPLETE;
@@ -474,56 +500,83 @@ struct capture *observer_capture(struct observer *observer)
 
 /* ---- life ---- */
 
-static int open_recording(struct observer *observer, char *reason)
-{
-	const char *path = observer->options.recording;
-	int fd, err;
-	FILE *file;
-
-	if (!path)
-		return 0;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	file = fd < 0 ? NULL : fdopen(fd, "wb");
-	if (!file) {
-		err = -errno;
-		snprintf(reason, OUTPUT_REASON_MAX, "cannot open %s: %s; choose another place for the recording", path,
-			 strerror(-err));
-		return err;
-	}
-	if (observer->options.owner.uid != (uid_t)-1 &&
-	    fchown(fd, observer->options.owner.uid, observer->options.owner.gid))
-		fprintf(stderr, "nightclerk: %s stays owned by root: %s, continuing\n", path, strerror(errno));
-	fprintf(stderr, "nightclerk: %s will hold request and response bodies as they were sent, secrets included\n", path);
-	err = recording_writer_new(file, &observer->facts, &observer->recording);
-	if (err)
-		snprintf(reason, OUTPUT_REASON_MAX, "cannot write %s: %s; choose another place for the recording", path,
-			 strerror(-err));
-	return err;
-}
-
 static int open_files(struct observer *observer, char *reason)
 {
 	const struct observer_options *options = &observer->options;
-	bool unclean = false;
+	const struct {
+		const char *path;
+		struct output **output;
+		bool special;
+	} files[] = {
+		{options->ledger, &observer->ledger, false},
+		{options->events, &observer->events, true},
+		{options->junit, &observer->junit, false},
+		{options->recording, &observer->recording_file, false},
+	};
 	int err = 0;
 
-	if (options->ledger)
-		err = output_open(options->ledger, false, &options->owner, &observer->ledger, reason);
-	if (!err && options->events)
-		err = output_open(options->events, true, &options->owner, &observer->events, reason);
-	if (!err && options->junit)
-		err = output_open(options->junit, false, &options->owner, &observer->junit, reason);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !err; i++) {
+		if (!files[i].path)
+			continue;
+		err = output_open(files[i].path, files[i].special, &options->owner, files[i].output, reason);
+		if (!err)
+			output_never_wait(*files[i].output);
+	}
+	if (err || !options->recording)
+		return err;
+	/* What passes while the canary is awaited is part of it. */
+	err = recording_writer_new(NULL, &observer->facts, &observer->recording);
+	if (err)
+		snprintf(reason, OUTPUT_REASON_MAX, "cannot begin a recording: %s", strerror(-err));
+	return err;
+}
+
+static int begin_recording(struct observer *observer, char *reason)
+{
+	const char *path = observer->options.recording;
+	int fd, err = output_make_private(observer->recording_file, reason);
+	FILE *file;
+
+	if (!err)
+		err = output_truncate(observer->recording_file, reason);
+	if (err)
+		return err;
+	fprintf(stderr, "nightclerk: %s will hold request and response bodies as they were sent, secrets included\n", path);
+	fd = fcntl(output_fd(observer->recording_file), F_DUPFD_CLOEXEC, 0);
+	file = fd < 0 ? NULL : fdopen(fd, "ab");
+	err = file ? recording_writer_start(observer->recording, file) : -errno;
+	if (err)
+		snprintf(reason, OUTPUT_REASON_MAX, "cannot write %s: %s; choose another place for the recording", path,
+			 strerror(-err));
+	if (!file && fd >= 0)
+		close(fd);
+	return err;
+}
+
+static void mark_running(struct observer *observer)
+{
+	const char *path = observer->options.ledger;
+	bool unclean = false;
+	int err = output_mark_running(observer->ledger, observer->facts.run_id, &unclean);
+
+	if (err)
+		fprintf(stderr, "nightclerk: cannot mark %s as in use: %s, continuing\n", path, strerror(-err));
+	if (unclean)
+		fprintf(stderr, "nightclerk: the last run that wrote %s ended unclean: its last lines may be missing\n", path);
+}
+
+int observer_begin(struct observer *observer, char *reason)
+{
+	int err = 0;
+
+	observer->begun = true;
+	if (observer->recording_file && observer->recording)
+		err = begin_recording(observer, reason);
 	if (!err && observer->junit)
 		err = output_truncate(observer->junit, reason);
-	if (err || !observer->ledger || !options->append_mark)
-		return err;
-	err = output_mark_running(observer->ledger, observer->facts.run_id, &unclean);
-	if (err)
-		fprintf(stderr, "nightclerk: cannot mark %s as in use: %s, continuing\n", options->ledger, strerror(-err));
-	if (unclean)
-		fprintf(stderr, "nightclerk: the last run that wrote %s ended unclean: its last lines may be missing\n",
-			options->ledger);
-	return 0;
+	if (!err && observer->ledger && observer->options.append_mark)
+		mark_running(observer);
+	return err;
 }
 
 /* The canary has been heard, or the reason why not. */
@@ -643,8 +696,6 @@ int observer_open(const struct observer_options *options, struct observer **ret_
 		err = open_files(observer, reason);
 	}
 	if (!err)
-		err = open_recording(observer, reason);
-	if (!err)
 		err = open_stages(observer, reason);
 	if (err) {
 		observer_close(observer);
@@ -652,6 +703,16 @@ int observer_open(const struct observer_options *options, struct observer **ret_
 	}
 	*ret_observer = observer;
 	return 0;
+}
+
+static void close_files(struct observer *observer)
+{
+	void (*close_one)(struct output *output) = observer->begun ? close_output : output_abandon;
+
+	close_one(observer->ledger);
+	close_one(observer->events);
+	close_one(observer->junit);
+	close_one(observer->recording_file);
 }
 
 void observer_close(struct observer *observer)
@@ -674,9 +735,7 @@ void observer_close(struct observer *observer)
 	err = recording_writer_free(observer->recording);
 	if (err)
 		fprintf(stderr, "nightclerk: the recording is not whole: %s\n", strerror(-err));
-	close_output(observer->ledger);
-	close_output(observer->events);
-	close_output(observer->junit);
+	close_files(observer);
 	buffer_done(&observer->out.ledger);
 	buffer_done(&observer->out.events);
 	buffer_done(&observer->out.alerts);

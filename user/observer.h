@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The live side of the house: capture -> sequencer -> recording and pipeline ->
- * files. `run`, `watch` and `audit` each drive one. Here are the clock and the
+ * files. `run` and `watch` each drive one. Here are the clock and the
  * writes that the stages do without.
  */
 #ifndef NIGHTCLERK_OBSERVER_H
@@ -33,10 +33,17 @@ struct observer_options {
 struct observer;
 
 /*
- * Opens the files, then loads and attaches the probes. 0, or -errno with one
- * line in reason (OUTPUT_REASON_MAX bytes); nothing is left behind then.
+ * Loads and attaches the probes, opens the files, proves that the probes fire.
+ * 0, or -errno with one line in reason (OUTPUT_REASON_MAX bytes); nothing is
+ * left behind then, and what was in the files still is.
  */
 int observer_open(const struct observer_options *options, struct observer **ret_observer, char *reason);
+/*
+ * The run begins: empties the files that it replaces (recording, JUnit), marks
+ * the ledger. Without it observer_close() leaves the files as they were. 0, or
+ * -errno with reason filled.
+ */
+int observer_begin(struct observer *observer, char *reason);
 /* Readable when a ring wants to be drained. */
 int observer_fd(const struct observer *observer);
 /* Readable when `mark` or `sync` knocks; -1 where they are not answered. */

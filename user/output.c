@@ -5,14 +5,18 @@
  * before each write: that is how a foreign hand shows.
  */
 #include "output.h"
+#include "limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
-#include <sys/fsuid.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define READER_PATIENCE_MS 2000 /* at the end: this long without a byte taken, and the rest is given up */
 
 struct output {
 	int fd;
@@ -20,42 +24,16 @@ struct output {
 	char *running_path;
 	struct output_owner owner;
 	struct buffer unwritten;
-	off_t left_size; /* size of the file after our last write; -1 = not a regular file */
+	size_t written;	     /* of unwritten: gone already */
+	uint64_t lost_bytes; /* lines for which there was no room in unwritten */
+	off_t left_size;     /* size of the file after our last write; -1 = not a regular file */
 	bool noticed;
 	bool shared_fd; /* not ours to close */
+	bool made;	/* it was not there before */
+	bool is_socket;
+	bool never_waits;
+	bool asks_first; /* never_waits, and the descriptor itself would wait: poll(2) says how it stands */
 };
-
-struct output_owner output_owner_of_environment(void)
-{
-	struct output_owner owner = {(uid_t)-1, (gid_t)-1};
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
-
-	if (geteuid() != 0 || !uid || !gid)
-		return owner;
-	owner.uid = (uid_t)strtoul(uid, NULL, 10);
-	owner.gid = (gid_t)strtoul(gid, NULL, 10);
-	return owner;
-}
-
-/* open(2) with the rights of owner: the file system ids alone, so that nothing else of us changes. */
-static int open_as(const struct output_owner *owner, const char *path, int flags, mode_t mode)
-{
-	bool switched = owner->uid != (uid_t)-1;
-	int fd, err;
-
-	if (switched) {
-		setfsgid(owner->gid);
-		setfsuid(owner->uid);
-	}
-	fd = open(path, flags, mode);
-	err = errno;
-	if (switched) {
-		setfsuid(geteuid());
-		setfsgid(getegid());
-	}
-	errno = err;
-	return fd;
-}
 
 static const char *remedy_of(int err)
 {
@@ -69,6 +47,8 @@ static const char *remedy_of(int err)
 		return "no permission: choose a place that you may write to";
 	case EROFS:
 		return "the file system is read-only: choose another place";
+	case ENXIO:
+		return "nobody reads this pipe: start its reader first";
 	case EISDIR:
 		return "it is a directory: give a file";
 	default:
@@ -94,6 +74,14 @@ static int open_special(const char *path, struct output *output)
 	return 0;
 }
 
+/* S_IFREG, S_IFIFO, ...; 0 where that is not known. */
+static mode_t kind_of(int fd)
+{
+	struct stat stat;
+
+	return fstat(fd, &stat) ? 0 : stat.st_mode & S_IFMT;
+}
+
 static off_t size_of(int fd)
 {
 	struct stat stat;
@@ -101,6 +89,35 @@ static off_t size_of(int fd)
 	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode))
 		return -1;
 	return stat.st_size;
+}
+
+/*
+ * For writing alone: a pipe that we held open for reading too would never tell
+ * us that its reader is gone. Without O_NONBLOCK opening it would wait for one.
+ * A regular file is read as well, for the byte that our first line follows.
+ */
+static int open_path(struct output *output)
+{
+	const int flags = O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	char again[32];
+	int fd;
+
+	output->fd = output_owner_open(&output->owner, output->path, O_RDWR | O_CREAT | O_EXCL | flags);
+	output->made = output->fd >= 0;
+	if (output->fd == -EEXIST)
+		output->fd = output_owner_open(&output->owner, output->path, O_WRONLY | flags);
+	if (output->fd < 0)
+		return output->fd;
+	if (!output->made && kind_of(output->fd) == S_IFREG) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", output->fd);
+		fd = output_owner_open(&output->owner, again, O_RDWR | O_APPEND | O_CLOEXEC);
+		if (fd >= 0) {
+			close(output->fd);
+			output->fd = fd;
+		}
+	}
+	fcntl(output->fd, F_SETFL, O_APPEND);
+	return 0;
 }
 
 /* Does the file end inside a line? */
@@ -122,15 +139,11 @@ int output_open(const char *path, bool special, const struct output_owner *owner
 		return -ENOMEM;
 	}
 	output->owner = *owner;
-	if (special && (strcmp(path, "-") == 0 || strncmp(path, "fd:", 3) == 0)) {
+	output->fd = -1;
+	if (special && (strcmp(path, "-") == 0 || strncmp(path, "fd:", 3) == 0))
 		err = open_special(path, output);
-	} else {
-		output->fd = open_as(owner, path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
-		if (output->fd < 0 && (errno == ENXIO || errno == EINVAL))
-			output->fd = open_as(owner, path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
-		if (output->fd < 0)
-			err = -errno;
-	}
+	else
+		err = open_path(output);
 	if (err) {
 		snprintf(reason, OUTPUT_REASON_MAX, "cannot open %s: %s; %s", path, strerror(-err), remedy_of(-err));
 		free(output->path);
@@ -138,8 +151,59 @@ int output_open(const char *path, bool special, const struct output_owner *owner
 		return err;
 	}
 	output->left_size = output->shared_fd ? -1 : size_of(output->fd);
+	output->is_socket = kind_of(output->fd) == S_IFSOCK;
 	*ret_output = output;
 	return 0;
+}
+
+/*
+ * O_NONBLOCK belongs to the open file, which we may share with whoever gave us
+ * the descriptor: a pipe or a terminal is opened once more, for us alone.
+ */
+static void open_for_us_alone(struct output *output)
+{
+	char again[32];
+	int fd;
+
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", output->fd);
+	fd = open(again, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	output->asks_first = fd < 0;
+	if (fd < 0)
+		return;
+	output->fd = fd;
+	output->shared_fd = false;
+}
+
+void output_never_wait(struct output *output)
+{
+	mode_t kind = kind_of(output->fd);
+
+	output->never_waits = kind != S_IFREG;
+	if (!output->never_waits || output->is_socket)
+		return;
+	if (output->shared_fd)
+		open_for_us_alone(output);
+	else
+		fcntl(output->fd, F_SETFL, O_APPEND | O_NONBLOCK);
+}
+
+int output_make_private(struct output *output, char *reason)
+{
+	struct stat stat;
+	int err = fstat(output->fd, &stat) ? -errno : 0;
+
+	if (!err && S_ISCHR(stat.st_mode)) /* /dev/null */
+		return 0;
+	if (!err && !S_ISREG(stat.st_mode))
+		err = -EINVAL;
+	if (!err && stat.st_mode & 077)
+		err = output_owner_chmod(&output->owner, output->fd, 0600);
+	if (err == -EINVAL)
+		snprintf(reason, OUTPUT_REASON_MAX, "%s is no regular file: choose another place", output->path);
+	else if (err)
+		snprintf(reason, OUTPUT_REASON_MAX, "others can read %s, and that cannot be changed: %s; choose another place",
+			 output->path, strerror(-err));
+	return err;
 }
 
 int output_truncate(struct output *output, char *reason)
@@ -173,10 +237,28 @@ static int look_for_others(struct output *output, const char **ret_notice)
 	return ends_mid_line(output->fd, size) ? buffer_append_byte(&output->unwritten, '\n') : 0;
 }
 
+static ssize_t write_some(const struct output *output)
+{
+	const uint8_t *from = output->unwritten.data + output->written;
+	size_t size = output->unwritten.size - output->written;
+	struct pollfd room = {.fd = output->fd, .events = POLLOUT};
+
+	if (output->is_socket)
+		return send(output->fd, from, size, MSG_NOSIGNAL | (output->never_waits ? MSG_DONTWAIT : 0));
+	if (output->asks_first) {
+		if (poll(&room, 1, 0) <= 0) {
+			errno = EAGAIN;
+			return -1;
+		}
+		size = size < PIPE_BUF ? size : PIPE_BUF; /* so much a pipe that says so takes at once */
+	}
+	return write(output->fd, from, size);
+}
+
 static int flush(struct output *output)
 {
-	while (output->unwritten.size) {
-		ssize_t n = write(output->fd, output->unwritten.data, output->unwritten.size);
+	while (output->written < output->unwritten.size) {
+		ssize_t n = write_some(output);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -184,30 +266,72 @@ static int flush(struct output *output)
 			return errno == ENOMEM ? -EIO : -errno; /* -ENOMEM is for lines that were not taken */
 		if (n == 0)
 			return -EIO;
-		memmove(output->unwritten.data, output->unwritten.data + n, output->unwritten.size - (size_t)n);
-		output->unwritten.size -= (size_t)n;
+		output->written += (size_t)n;
 		if (output->left_size >= 0)
 			output->left_size += n;
 	}
+	buffer_clear(&output->unwritten);
+	output->written = 0;
 	return 0;
+}
+
+/* What is written is cut off once it is the larger part, so that each byte is moved once. */
+static void forget_written(struct output *output)
+{
+	struct buffer *unwritten = &output->unwritten;
+
+	if (output->written < unwritten->size / 2)
+		return;
+	unwritten->size -= output->written;
+	memmove(unwritten->data, unwritten->data + output->written, unwritten->size);
+	output->written = 0;
 }
 
 int output_write(struct output *output, struct bytes lines, const char **ret_notice)
 {
-	int err = 0;
+	int err = 0, flushed;
 
-	if (lines.size == 0 && output->unwritten.size == 0)
+	if (lines.size == 0 && output_unwritten(output) == 0)
 		return 0;
-	if (output->unwritten.size == 0)
+	if (output_unwritten(output) == 0)
 		err = look_for_others(output, ret_notice);
-	if (!err)
+	if (err)
+		return err;
+	if (output_unwritten(output) && output_unwritten(output) + lines.size > LIMIT_UNWRITTEN_BYTES)
+		flush(output);
+	if (output_unwritten(output) && output_unwritten(output) + lines.size > LIMIT_UNWRITTEN_BYTES)
+		output->lost_bytes += lines.size;
+	else
 		err = buffer_append(&output->unwritten, lines);
-	return err ? err : flush(output);
+	flushed = flush(output);
+	if (flushed)
+		forget_written(output);
+	return err ? err : flushed;
 }
 
 size_t output_unwritten(const struct output *output)
 {
-	return output->unwritten.size;
+	return output->unwritten.size - output->written;
+}
+
+uint64_t output_lost(const struct output *output)
+{
+	return output->lost_bytes;
+}
+
+int output_flush(struct output *output)
+{
+	struct pollfd room = {.fd = output->fd, .events = POLLOUT};
+	int err;
+
+	while ((err = flush(output)) == -EAGAIN && poll(&room, 1, READER_PATIENCE_MS) > 0)
+		;
+	return err;
+}
+
+int output_fd(const struct output *output)
+{
+	return output->fd;
 }
 
 const char *output_path(const struct output *output)
@@ -226,9 +350,9 @@ int output_mark_running(struct output *output, const char *run_id, bool *ret_unc
 	if (asprintf(&path, "%s.running", output->path) < 0)
 		return -ENOMEM;
 	output->running_path = path;
-	fd = open_as(&output->owner, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = output_owner_open(&output->owner, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	n = (int)read(fd, text, sizeof(text) - 1);
 	if (n > 0) {
 		long pid = strtol(text, NULL, 10);
@@ -242,22 +366,43 @@ int output_mark_running(struct output *output, const char *run_id, bool *ret_unc
 	return n < 0 ? -EIO : 0;
 }
 
+static void free_output(struct output *output)
+{
+	buffer_done(&output->unwritten);
+	free(output->running_path);
+	free(output->path);
+	free(output);
+}
+
 int output_close(struct output *output)
 {
 	int err;
 
 	if (!output)
 		return 0;
-	err = flush(output);
+	err = output_flush(output);
+	if (!err && output->lost_bytes)
+		err = -ENOBUFS;
 	if (output->left_size >= 0 && fsync(output->fd) && !err)
 		err = -errno;
 	if (!output->shared_fd && close(output->fd) && !err)
 		err = -errno;
 	if (output->running_path)
-		unlink(output->running_path);
-	buffer_done(&output->unwritten);
-	free(output->running_path);
-	free(output->path);
-	free(output);
+		output_owner_unlink(&output->owner, output->running_path);
+	free_output(output);
 	return err;
+}
+
+void output_abandon(struct output *output)
+{
+	struct stat ours, named;
+
+	if (!output)
+		return;
+	if (output->made && fstat(output->fd, &ours) == 0 && lstat(output->path, &named) == 0 &&
+	    ours.st_dev == named.st_dev && ours.st_ino == named.st_ino && ours.st_size == 0)
+		output_owner_unlink(&output->owner, output->path);
+	if (!output->shared_fd)
+		close(output->fd);
+	free_output(output);
 }

@@ -2,8 +2,9 @@
 /*
  * Append-only output files: ledger, events. Knows files, not formats.
  *
- * What write(2) refuses (a full disk) is kept and tried again at the next
- * write, so that no line already made is lost while memory lasts. The ledger
+ * What write(2) refuses (a full disk, a pipe that nobody empties) is kept and
+ * tried again at the next write, up to LIMIT_UNWRITTEN_BYTES; the lines that
+ * come after that are lost, and counted. The ledger
  * may be touched by others: a watched program that truncates it or writes
  * lines into it is named once, and our next line still starts on a line of its
  * own.
@@ -12,20 +13,11 @@
 #define NIGHTCLERK_OUTPUT_H
 
 #include "bytes.h"
-#include <sys/types.h>
+#include "output_owner.h"
 
 #define OUTPUT_REASON_MAX 512
 
 struct output;
-
-/* Whose rights are used to open: (uid_t)-1 = the caller's own. */
-struct output_owner {
-	uid_t uid;
-	gid_t gid;
-};
-
-/* SUDO_UID and SUDO_GID where root was reached through sudo, else the caller's own. */
-struct output_owner output_owner_of_environment(void);
 
 /*
  * Opens for appending, O_NOFOLLOW, 0600 when it is made. "-" is standard
@@ -35,17 +27,32 @@ struct output_owner output_owner_of_environment(void);
  */
 int output_open(const char *path, bool special, const struct output_owner *owner, struct output **ret_output, char *reason);
 
+/*
+ * From here on no write waits for a reader: a pipe, a socket or a terminal takes
+ * what it has room for. Who else writes to the same open file notices nothing.
+ */
+void output_never_wait(struct output *output);
+
+/* Nobody else may read it: 0600 whatever it was; regular files, and /dev/null. 0, or -errno with reason filled. */
+int output_make_private(struct output *output, char *reason);
 /* Empties a regular file: what is written next is all it will hold. 0, or -errno with reason filled. */
 int output_truncate(struct output *output, char *reason);
 
 /*
  * Appends whole lines. 0, or -errno while something is still unwritten (it is
- * kept), or -ENOMEM: these lines were not even taken. *ret_notice: set once to a static sentence when the file was found
- * changed by somebody else, else untouched.
+ * kept; -EAGAIN: its reader has not taken it yet), or -ENOMEM: these lines were
+ * not even taken. *ret_notice: set once to a static sentence when the file was
+ * found changed by somebody else, else untouched.
  */
 int output_write(struct output *output, struct bytes lines, const char **ret_notice);
 /* Bytes that wait for a write that works. */
 size_t output_unwritten(const struct output *output);
+/* Bytes of lines that are lost, since too much waited already. */
+uint64_t output_lost(const struct output *output);
+/* What waits is written, for as long as its reader takes some of it every other second. 0 or -errno. */
+int output_flush(struct output *output);
+/* Owned by output. */
+int output_fd(const struct output *output);
 const char *output_path(const struct output *output);
 
 /*
@@ -55,7 +62,12 @@ const char *output_path(const struct output *output);
  */
 int output_mark_running(struct output *output, const char *run_id, bool *ret_unclean);
 
-/* Writes what can be written, fsyncs, closes, removes the running mark, frees. 0 or -errno. Accepts NULL. */
+/*
+ * output_flush(), fsyncs, closes, removes the running mark, frees. 0 or -errno
+ * (-ENOBUFS: lines were lost on the way). Accepts NULL.
+ */
 int output_close(struct output *output);
+/* Nothing was written and nothing will be: closes, and removes the file if output_open() made it. Accepts NULL. */
+void output_abandon(struct output *output);
 
 #endif

@@ -48,7 +48,8 @@ static uint32_t head_crc(const struct block_head *head, uint64_t number)
 /* ---- writing ---- */
 
 struct recording_writer {
-	FILE *file;
+	FILE *file;	     /* NULL = not given yet */
+	struct buffer kept;  /* what it will begin with */
 	struct buffer block; /* inputs that are not written yet */
 	uint64_t block_number;
 	uint64_t now_ns; /* of the last input */
@@ -58,6 +59,8 @@ struct recording_writer {
 
 static int write_bytes(struct recording_writer *writer, const void *data, size_t size)
 {
+	if (!writer->file)
+		return buffer_append(&writer->kept, (struct bytes){data, size});
 	errno = 0;
 	if (fwrite(data, 1, size, writer->file) == size)
 		return 0;
@@ -107,7 +110,8 @@ int recording_writer_new(FILE *file, const struct run_facts *facts,
 	int err;
 
 	if (!writer) {
-		fclose(file);
+		if (file)
+			fclose(file);
 		return -ENOMEM;
 	}
 	writer->file = file;
@@ -119,6 +123,15 @@ int recording_writer_new(FILE *file, const struct run_facts *facts,
 	}
 	*ret_writer = writer;
 	return 0;
+}
+
+int recording_writer_start(struct recording_writer *writer, FILE *file)
+{
+	writer->file = file;
+	if (!writer->error)
+		writer->error = write_bytes(writer, writer->kept.data, writer->kept.size);
+	buffer_done(&writer->kept);
+	return recording_flush(writer);
 }
 
 static int append_input(struct recording_writer *writer, const struct input *input)
@@ -157,7 +170,7 @@ int recording_flush(struct recording_writer *writer)
 	if (!writer->error)
 		writer->error = write_block(writer, BLOCK_INPUTS);
 	errno = 0;
-	if (!writer->error && fflush(writer->file))
+	if (!writer->error && writer->file && fflush(writer->file))
 		writer->error = errno ? -errno : -EIO;
 	return writer->error;
 }
@@ -170,8 +183,9 @@ int recording_writer_free(struct recording_writer *writer)
 		return 0;
 	err = recording_flush(writer);
 	errno = 0;
-	if (fclose(writer->file) && !err)
+	if (writer->file && fclose(writer->file) && !err)
 		err = errno ? -errno : -EIO;
+	buffer_done(&writer->kept);
 	buffer_done(&writer->block);
 	free(writer);
 	return err;

@@ -45,10 +45,13 @@ struct recording_writer;
 
 /*
  * Takes ownership of file (opened for binary writing) and writes the header.
- * 0 or -errno; *ret_writer untouched on failure (file is then closed).
+ * file NULL: all is kept in memory until recording_writer_start(). 0 or -errno;
+ * *ret_writer untouched on failure (file is then closed).
  */
 int recording_writer_new(FILE *file, const struct run_facts *facts,
 			 struct recording_writer **ret_writer);
+/* Takes ownership of file and writes what was kept. 0 or -errno. */
+int recording_writer_start(struct recording_writer *writer, FILE *file);
 /*
  * Appends one input. Errors stick: the first -errno comes back from every later
  * call. -EINVAL: time runs backwards, something follows the closing input, or a

@@ -195,14 +195,18 @@ static int open_observer(struct session *session, const struct observer_options 
 {
 	int err = observer_open(options, &session->observer, reason);
 
-	if (err || !session->line.command)
+	if (err)
 		return err;
+	if (!session->line.command)
+		return observer_begin(session->observer, reason);
 	err = capture_add_process(observer_capture(session->observer), (uint32_t)session->child.pid);
 	if (err)
 		snprintf(reason, OUTPUT_REASON_MAX, "cannot follow the command: %s", strerror(-err));
 	if (!err && session->line.confine)
 		err = confine_open(observer_capture(session->observer), session->child.pid,
 				   &session->confine, reason);
+	if (!err)
+		err = observer_begin(session->observer, reason);
 	return err;
 }
 

@@ -12,10 +12,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "limits.h"
 #include "output.h"
 
 static const struct output_owner self = {(uid_t)-1, (gid_t)-1};
@@ -207,6 +210,141 @@ static void writes_to_a_descriptor_and_leaves_it_open(void **state)
 	close(pipe_fds[1]);
 }
 
+/* A pipe of the test, its writing end as output "fd:N". */
+static struct output *open_pipe(int pipe_fds[2])
+{
+	char reason[OUTPUT_REASON_MAX], name[16];
+	struct output *output = NULL;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	snprintf(name, sizeof(name), "fd:%d", pipe_fds[1]);
+	assert_int_equal(output_open(name, true, &self, &output, reason), 0);
+	output_never_wait(output);
+	return output;
+}
+
+static size_t drain(int fd, size_t most)
+{
+	static char text[65536];
+	size_t size = 0;
+	ssize_t n;
+
+	while (size < most && (n = read(fd, text, most - size < sizeof(text) ? most - size : sizeof(text))) > 0)
+		size += (size_t)n;
+	return size;
+}
+
+static void a_reader_that_stands_still_loses_no_line(void **state)
+{
+	static const uint8_t lines[200000];
+	const struct bytes batch = {lines, sizeof(lines)};
+	int pipe_fds[2];
+	struct output *output = open_pipe(pipe_fds);
+	size_t room = (size_t)fcntl(pipe_fds[1], F_GETPIPE_SZ);
+
+	(void)state;
+	assert_int_equal(output_write(output, batch, NULL), -EAGAIN);
+	assert_int_equal(output_unwritten(output), sizeof(lines) - room);
+	assert_int_equal(output_write(output, batch, NULL), -EAGAIN);
+	assert_int_equal(drain(pipe_fds[0], room), room);
+	assert_int_equal(output_write(output, (struct bytes){0}, NULL), -EAGAIN);
+	assert_int_equal(output_unwritten(output), 2 * sizeof(lines) - 2 * room);
+	assert_int_equal(output_lost(output), 0);
+	assert_int_equal(fcntl(pipe_fds[1], F_GETFL) & O_NONBLOCK, 0); /* whoever shares it waits as before */
+	close(pipe_fds[0]);
+	assert_int_equal(output_close(output), -EPIPE);
+	close(pipe_fds[1]);
+}
+
+static void what_is_too_much_for_a_reader_is_counted(void **state)
+{
+	enum { BATCH = LIMIT_UNWRITTEN_BYTES / 4 };
+	const struct bytes batch = {calloc(1, BATCH), BATCH};
+	int pipe_fds[2];
+	struct output *output = open_pipe(pipe_fds);
+
+	(void)state;
+	assert_non_null(batch.data);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(output_write(output, batch, NULL), -EAGAIN);
+	assert_int_equal(output_lost(output), 2 * BATCH);
+	close(pipe_fds[0]);
+	assert_int_equal(output_close(output), -EPIPE);
+	close(pipe_fds[1]);
+	free((void *)batch.data);
+}
+
+static void lines_lost_on_the_way_show_at_the_end(void **state)
+{
+	const struct bytes too_much = {calloc(1, LIMIT_UNWRITTEN_BYTES), LIMIT_UNWRITTEN_BYTES};
+	int pipe_fds[2];
+	struct output *output = open_pipe(pipe_fds);
+
+	(void)state;
+	assert_non_null(too_much.data);
+	assert_int_equal(output_write(output, (struct bytes){too_much.data, 65536 + 1}, NULL), -EAGAIN);
+	assert_int_equal(output_write(output, too_much, NULL), -EAGAIN);
+	assert_int_equal(drain(pipe_fds[0], 65536), 65536);
+	assert_int_equal(output_close(output), -ENOBUFS);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	free((void *)too_much.data);
+}
+
+static void a_pipe_is_told_when_its_reader_is_gone(void **state)
+{
+	struct place *place = *state;
+	char reason[512];
+	struct output *output;
+	int reader;
+
+	assert_int_equal(mkfifo(place->path, 0600), 0);
+	snprintf(reason, sizeof(reason),
+		 "cannot open %s: No such device or address; nobody reads this pipe: start its reader first", place->path);
+	refuses(place->path, -ENXIO, reason);
+	reader = open(place->path, O_RDONLY | O_NONBLOCK);
+	output = open_at(place->path);
+	assert_int_equal(output_write(output, BYTES("one\n"), NULL), 0);
+	close(reader);
+	assert_int_equal(output_write(output, BYTES("two\n"), NULL), -EPIPE);
+	assert_int_equal(output_close(output), -EPIPE);
+}
+
+static void what_was_made_for_nothing_is_removed(void **state)
+{
+	struct place *place = *state;
+
+	output_abandon(open_at(place->path));
+	assert_int_equal(access(place->path, F_OK), -1);
+	put(place->path, "earlier\n", 0);
+	output_abandon(open_at(place->path));
+	holds(place->path, "earlier\n");
+}
+
+static void a_file_becomes_private(void **state)
+{
+	struct place *place = *state;
+	char reason[OUTPUT_REASON_MAX] = "", expected[256];
+	struct output *output;
+	struct stat stat_of;
+	int pipe_fds[2];
+
+	put(place->path, "earlier\n", 0);
+	assert_int_equal(chmod(place->path, 0644), 0);
+	output = open_at(place->path);
+	assert_int_equal(output_make_private(output, reason), 0);
+	assert_int_equal(stat(place->path, &stat_of), 0);
+	assert_int_equal(stat_of.st_mode & 0777, 0600);
+	output_close(output);
+	output = open_pipe(pipe_fds);
+	assert_int_equal(output_make_private(output, reason), -EINVAL);
+	snprintf(expected, sizeof(expected), "fd:%d is no regular file: choose another place", pipe_fds[1]);
+	assert_string_equal(reason, expected);
+	output_close(output);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
 static void a_run_that_ended_unclean_is_known_by_its_mark(void **state)
 {
 	struct place *place = *state;
@@ -262,9 +400,16 @@ int main(void)
 		cmocka_unit_test(keeps_what_a_full_disk_refuses),
 		TEST(says_why_a_file_cannot_be_opened_and_what_to_do),
 		cmocka_unit_test(writes_to_a_descriptor_and_leaves_it_open),
+		cmocka_unit_test(a_reader_that_stands_still_loses_no_line),
+		cmocka_unit_test(what_is_too_much_for_a_reader_is_counted),
+		cmocka_unit_test(lines_lost_on_the_way_show_at_the_end),
+		TEST(a_pipe_is_told_when_its_reader_is_gone),
+		TEST(what_was_made_for_nothing_is_removed),
+		TEST(a_file_becomes_private),
 		TEST(a_run_that_ended_unclean_is_known_by_its_mark),
 		TEST(a_run_that_is_still_on_is_not_unclean),
 	};
 
+	signal(SIGPIPE, SIG_IGN); /* as session.c does */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,6 +132,37 @@ static void the_facts_of_the_run_come_back(void **state)
 	free(file.data);
 }
 
+/* The file is opened only once the canary was seen: what came before it is there all the same. */
+static void what_came_before_the_file_is_in_it(void **state)
+{
+	const struct wire_event data = wire_build_data(WIRE_BUILD_CLIENT, 0, 5, 0, 200);
+	const struct input inputs[] = {wire(&data, "POST "), tick(300), closing(400)};
+
+	(void)state;
+	for (size_t given_at = 0; given_at <= 3; given_at++) {
+		struct file file = {0}, early = {0};
+		struct recording_writer *plain = new_writer(&file), *late = NULL;
+
+		assert_int_equal(recording_writer_new(NULL, &facts, &late), 0);
+		for (size_t i = 0; i < 3; i++) {
+			if (i == given_at)
+				assert_int_equal(recording_writer_start(late, open_memstream(&early.data, &early.size)), 0);
+			assert_int_equal(recording_write(late, &inputs[i]), 0);
+			assert_int_equal(recording_flush(late), 0);
+			assert_int_equal(recording_write(plain, &inputs[i]), 0);
+			assert_int_equal(recording_flush(plain), 0);
+		}
+		if (given_at == 3)
+			assert_int_equal(recording_writer_start(late, open_memstream(&early.data, &early.size)), 0);
+		assert_int_equal(recording_writer_free(late), 0);
+		assert_int_equal(recording_writer_free(plain), 0);
+		assert_int_equal(early.size, file.size);
+		assert_memory_equal(early.data, file.data, file.size);
+		free(early.data);
+		free(file.data);
+	}
+}
+
 /* Writes one input and gives back what is read; the caller frees *ret_reader. */
 static struct input round_trip(const struct input *input, struct recording_reader **ret_reader,
 			       struct file *file)
@@ -1048,6 +1079,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_facts_of_the_run_come_back),
+		cmocka_unit_test(what_came_before_the_file_is_in_it),
 		cmocka_unit_test(a_wire_event_comes_back_with_its_payload),
 		cmocka_unit_test(every_kind_of_wire_event_comes_back),
 		cmocka_unit_test(the_largest_payload_comes_back),

@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Output files: with whose rights they are opened, what a failed start leaves, and readers that do not read."""
+
+import os
+import subprocess
+
+from harness import contains, equal, fact, play, read_lines, wait_for_line, wait_until
+
+NOBODY = 65534
+AS_NOBODY = {"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY)}
+OUTPUTS = ("--ledger", "--events", "--junit", "--record")
+# Its events are more than the 64 KiB that a pipe holds.
+CALLS = 300
+POSTS = """
+import http.client, sys
+c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+for i in range(int(sys.argv[2])):
+    c.request("POST", "/v1/charges", b"a=%d" % i)
+    c.getresponse().read()
+"""
+
+
+def posts(live, mock, count=CALLS):
+    return ["/usr/bin/python3", live.write("posts.py", POSTS), str(mock.port), str(count)]
+
+
+def held(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+# ---- rights ----
+
+
+@fact
+def no_output_is_opened_where_the_invoking_user_may_not_write(live):
+    os.chmod(live.directory, 0o755)
+    for kind, mode, group in (("root_only", 0o700, 0), ("group_root", 0o770, 0)):
+        os.mkdir(live.path(kind))
+        os.chown(live.path(kind), 0, group)
+        os.chmod(live.path(kind), mode)
+        for option in OUTPUTS:
+            target = live.path(f"{kind}/target")
+            arguments = ["run"] + (["--ledger", "/dev/null"] if option != "--ledger" else []) + [option, target]
+            process = live.nightclerk([*arguments, "--", "true"], env={**os.environ, **AS_NOBODY})
+            result = live.finish(process).expect(125)
+            contains(result.stderr, f"cannot open {target}: Permission denied; no permission", f"stderr of {option}")
+            equal(os.listdir(live.path(kind)), [], f"files made for {option}")
+
+
+@fact
+def a_recording_is_private_and_the_user_s_own(live):
+    os.chown(live.directory, NOBODY, NOBODY)
+    for before in (None, 0o644):
+        path = live.path("recording")
+        if before:
+            os.chmod(path, before)
+        process = live.nightclerk(["run", "--ledger", "/dev/null", "--record", path, "--", "true"],
+                                  env={**os.environ, **AS_NOBODY})
+        live.finish(process).expect(0)
+        status = os.stat(path)
+        equal((status.st_uid, status.st_gid, status.st_mode & 0o777), (NOBODY, NOBODY, 0o600), "owner and mode")
+
+
+@fact
+def a_recording_that_others_could_read_is_refused(live):
+    os.chmod(live.directory, 0o755)
+    path = live.write("recording", "earlier", 0o666)
+    process = live.nightclerk(["run", "--ledger", "/dev/null", "--record", path, "--", "true"],
+                              env={**os.environ, **AS_NOBODY})
+    result = live.finish(process).expect(125)
+    contains(result.stderr, f"others can read {path}, and that cannot be changed: Operation not permitted; "
+             "choose another place", "stderr")
+    equal(held(path), b"earlier", "the file")
+
+
+# ---- a start that fails ----
+
+
+@fact
+def a_failed_start_leaves_every_file_as_it_was(live):
+    """Without loopback the canary cannot speak."""
+    for there_before in (True, False):
+        files = {option: live.path("file" + option) for option in OUTPUTS}
+        for path in files.values():
+            if there_before:
+                live.write(os.path.basename(path), "earlier\n")
+        arguments = [word for pair in files.items() for word in pair]
+        process = live.nightclerk(["run", *arguments, "--", "touch", live.path("marker")], ["unshare", "--net"])
+        live.finish(process).expect(125)
+        for path in files.values():
+            if there_before:
+                equal(held(path), b"earlier\n", path)
+                os.unlink(path)
+        equal(os.listdir(live.directory), [], "files left behind")
+
+
+# ---- readers ----
+
+
+@fact
+def a_pipe_that_nobody_reads_is_refused(live):
+    os.mkfifo(live.path("pipe"))
+    process = live.nightclerk(["run", "--ledger", "/dev/null", "--events", live.path("pipe"), "--", "true"])
+    result = live.finish(process).expect(125)
+    contains(result.stderr, "nobody reads this pipe: start its reader first", "stderr")
+
+
+@fact
+def a_reader_that_leaves_does_not_hold_the_run_up(live):
+    mock = live.mock()
+    os.mkfifo(live.path("pipe"))
+    reader = os.open(live.path("pipe"), os.O_RDONLY | os.O_NONBLOCK)
+    command = ["sh", "-c", 'echo ready; read go; exec "$@"', "sh", *posts(live, mock)]
+    process = live.nightclerk(["run", "--ledger", live.path("ledger"), "--events", live.path("pipe"), "--", *command],
+                              stdin=subprocess.PIPE)
+    equal(wait_for_line(process, "the command"), "ready", "its line")
+    os.close(reader)
+    result = live.finish(process, b"go\n").expect(11)
+    contains(result.stderr, f"cannot write {live.path('pipe')}: Broken pipe", "stderr")
+    equal(len(read_lines(live.path("ledger"))), CALLS, "ledger lines")
+
+
+def a_late_reader(live, open_pipe):
+    """The ledger goes on while nobody reads the events; in the end they are all there."""
+    mock = live.mock()
+    reader, option, inherited = open_pipe()
+    ledger = live.path("ledger")
+    process = live.nightclerk(["run", "--ledger", ledger, "--events", option, "--", *posts(live, mock)],
+                              pass_fds=inherited)
+    for fd in inherited:
+        os.close(fd)
+    wait_until(lambda: os.path.exists(ledger) and held(ledger).count(b"\n") == CALLS, "the ledger is complete")
+    os.set_blocking(reader, True)
+    with open(reader, "rb") as file:
+        events = file.read()
+    result = live.finish(process).expect(0)
+    equal(events.count(b'"kind":"response"'), CALLS, "response events")
+    equal(events.count(b'"kind":"summary"'), 1, "summary events")
+    equal(result.stderr.count("\n"), 1, "lines on stderr")
+
+
+@fact
+def a_late_reader_of_a_pipe_loses_nothing(live):
+    def open_pipe():
+        os.mkfifo(live.path("pipe"))
+        return os.open(live.path("pipe"), os.O_RDONLY | os.O_NONBLOCK), live.path("pipe"), []
+
+    a_late_reader(live, open_pipe)
+
+
+@fact
+def a_late_reader_of_a_descriptor_loses_nothing(live):
+    def open_pipe():
+        reader, writer = os.pipe()
+        return reader, f"fd:{writer}", [writer]
+
+    a_late_reader(live, open_pipe)
+
+
+@fact
+def a_reader_of_the_table_that_stands_still_does_not_stop_the_watch(live):
+    mock = live.mock()
+    ledger = live.path("ledger")
+    process = live.nightclerk(["watch", "--ledger", ledger, "--", *posts(live, mock, 1500)])
+    wait_until(lambda: os.path.exists(ledger) and held(ledger).count(b"\n") == 1500, "the ledger is complete")
+    out, err = process.communicate(timeout=60)
+    equal(out.count(b"/v1/charges"), 1500, "lines of the table")
+    contains(err.decode(), "1500 requests (1500 mutating), 0 findings", "stderr")
+
+
+play()
