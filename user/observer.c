@@ -25,6 +25,7 @@
 #define CANARY_NS (30 * 1000 * 1000 * 1000ULL) /* longest wait: an emulated machine takes seconds */
 #define CANARY_TRIES 3			/* a stalled machine may make one miss */
 #define CANARY_AFTER_NS (200 * 1000 * 1000ULL) /* its children have ended: what they sent is due by then */
+#define FINISH_NS (100 * 1000 * 1000ULL) /* longest wait for rings that are filled again and again */
 #define WAITING_REQUESTS_MAX 64
 
 /* A mark or sync that waits until everything sent before it has gone through. */
@@ -404,15 +405,27 @@ static void wait_for_readers(struct observer *observer)
 			output_flush(outputs[i]);
 }
 
+/* Until both rings are empty; where what lives on fills them without end, what was in them at the start. */
+static int drain_to_the_end(struct observer *observer)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), deadline_ns = now_ns + FINISH_NS;
+	int n;
+
+	do {
+		n = drain_rings(observer);
+		go_through(observer, now_ns, false);
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+	} while (n > 0 && now_ns < deadline_ns);
+	return n < 0 ? n : 0;
+}
+
 int observer_finish(struct observer *observer, int command_status)
 {
 	struct input closing = {.kind = INPUT_CLOSING};
 	struct input drain = {.kind = INPUT_DRAIN};
-	int err = 0, n;
+	int err, n;
 
-	while ((n = drain_rings(observer)) > 0)
-		;
-	err = n;
+	err = drain_to_the_end(observer);
 	n = capture_flush_flows(observer->capture, observer->sequencer);
 	if (n < 0) {
 		observer->drain_failures++;

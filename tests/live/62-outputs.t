@@ -3,6 +3,7 @@
 """Output files: with whose rights they are opened, what a failed start leaves, and readers that do not read."""
 
 import os
+import signal
 import subprocess
 
 from harness import contains, equal, fact, play, read_lines, wait_for_line, wait_until
@@ -168,6 +169,44 @@ def a_reader_of_the_table_that_stands_still_does_not_stop_the_watch(live):
     out, err = process.communicate(timeout=60)
     equal(out.count(b"/v1/charges"), 1500, "lines of the table")
     contains(err.decode(), "1500 requests (1500 mutating), 0 findings", "stderr")
+
+
+# ---- the end ----
+
+
+ENDLESS = r"""
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+body = bytes(32768)
+for n in range(2):
+    if os.fork() == 0:
+        os.setsid()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        s = socket.create_connection(listener.getsockname())
+        peer = listener.accept()[0]
+        s.sendall(b"PUT /endless HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000000\r\n\r\n")
+        with open(sys.argv[1], "a") as file: file.write("%d\n" % os.getpid())
+        while True:
+            s.sendall(body)
+            got = len(body)
+            while got: got -= len(peer.recv(got))
+while not os.path.exists(sys.argv[1]) or len(open(sys.argv[1]).readlines()) < 2: pass
+"""
+
+
+@fact
+def a_run_ends_while_what_it_left_behind_goes_on_sending(live):
+    """Processes that outlive the command fill the rings faster than they can be emptied."""
+    pids = live.path("pids")
+    command = ["/usr/bin/python3", live.write("endless.py", ENDLESS), pids]
+    process = live.nightclerk(["run", "--ledger", "/dev/null", "--linger", "0", "--allow-incomplete", "--", *command],
+                              stdout=subprocess.DEVNULL)
+    try:
+        result = live.finish(process).expect(0)
+        contains(result.stderr, "2 processes of the command live on", "stderr")
+    finally:
+        for pid in held(pids).split():
+            os.kill(int(pid), signal.SIGKILL)
 
 
 play()
