@@ -317,7 +317,7 @@ static struct call random_call(const struct mix *mix, uint64_t number, uint64_t 
 		.request_complete = !one_in(50),
 		.method = BYTES("POST"),
 		.class = mix->llm && body % 2 ? CLASS_LLM : mix->reads && body % 3 == 0 ? CLASS_READ : CLASS_MUTATING,
-		.class_source = CLASS_BY_PATH,
+		.class_source = mix->llm && body % 8 > 3 ? CLASS_BY_PROTOCOL : CLASS_BY_PATH,
 		.idempotent_hint = mix->idempotent && body % 2,
 		.has_sha = true,
 		.sha = digest_number(body / 2 + 500),
@@ -351,6 +351,8 @@ static void random_answer(struct call *call, uint64_t now_ns, uint64_t step_ns, 
 	call->status_ns = now_ns - (one_in(3) ? below(2 * step_ns) : 0); /* known a little late */
 	call->status_in_time = call->client_closed_ns == 0 || call->client_closed_ns > call->status_ns;
 	call->replayed = one_in(12);
+	call->answer_unfinished = one_in(3);
+	call->usage = (struct usage){.seen = one_in(2), .final = one_in(2), .input_tokens = (int64_t)below(1000), .output_tokens = 7};
 }
 
 /* Something that may happen to a call. */

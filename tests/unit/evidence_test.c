@@ -180,6 +180,54 @@ static void adds_what_weakens_or_widens_the_evidence(void **state)
 		    "(weaker: the two carry different bearer tokens)");
 }
 
+/* What a model said that the two calls cost; a lower bound is called one. */
+static void says_the_tokens_of_both_model_calls(void **state)
+{
+	static const struct {
+		struct attempt_facts earlier, later;
+		const char *said;
+	} cases[] = {
+		{{.usage_seen = true, .input_tokens = 4908, .output_tokens = 2}, {0}, "; the earlier one took at least 4908 tokens in, 2 out"},
+		{{.usage_seen = true, .usage_final = true, .input_tokens = 8, .output_tokens = TOKENS_NOT_SAID},
+		 {.usage_seen = true, .usage_final = true, .input_tokens = TOKENS_NOT_SAID, .output_tokens = 0},
+		 "; the earlier one took 8 tokens in, this one 0 tokens out"},
+		{{0}, {.usage_seen = true, .usage_final = true, .input_tokens = 1, .output_tokens = 2}, "; this one took 1 tokens in, 2 out"},
+		{{.usage_seen = true, .input_tokens = TOKENS_NOT_SAID, .output_tokens = TOKENS_NOT_SAID}, {0}, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct judgement judgement = {.verdict = {.finding = FINDING_LLM_REPEAT},
+					      .attempt = 2,
+					      .earlier_facts = cases[i].earlier,
+					      .later_facts = cases[i].later};
+		char expected[256];
+		struct buffer out = {0};
+
+		judgement.earlier_facts.status = 200;
+		snprintf(expected, sizeof(expected), "same prompt again after a complete 200%s", cases[i].said);
+		assert_said(finding_evidence_of(&judgement, BYTES("POST"), &out), &out, expected);
+	}
+}
+
+static void says_that_an_answer_has_no_end(void **state)
+{
+	struct judgement judgement = {.verdict = {.finding = FINDING_LLM_BILLED_TWICE, .row = ROW_SUCCESS}, .attempt = 2,
+				      .earlier_facts = {.status = 200, .status_in_time = true, .complete_ns = 9, .answer_cut = true}};
+	struct buffer out = {0};
+
+	(void)state;
+	assert_said(finding_evidence_of(&judgement, BYTES("POST"), &out), &out,
+		    "same prompt again after a 200 whose answer has no end");
+	judgement.earlier_facts.request_complete = true;
+	judgement.earlier_facts.delivered = DELIVERED_ALL;
+	judgement.earlier_facts.usage_seen = true;
+	judgement.earlier_facts.input_tokens = 9;
+	judgement.earlier_facts.output_tokens = TOKENS_NOT_SAID;
+	assert_said(attempt_outcome(&judgement.earlier_facts, &out), &out,
+		    "200 after under 1 ms, without the end of its answer, at least 9 tokens in");
+}
+
 static void says_how_the_client_itself_counts_its_attempts(void **state)
 {
 	static const struct {
@@ -428,6 +476,8 @@ int main(void)
 		cmocka_unit_test(says_request_where_the_method_is_not_known),
 		cmocka_unit_test(a_key_that_is_no_single_key_is_said_to_be_none),
 		cmocka_unit_test(adds_what_weakens_or_widens_the_evidence),
+		cmocka_unit_test(says_the_tokens_of_both_model_calls),
+		cmocka_unit_test(says_that_an_answer_has_no_end),
 		cmocka_unit_test(says_how_the_client_itself_counts_its_attempts),
 		cmocka_unit_test(never_accuses),
 		cmocka_unit_test(names_a_next_step_for_every_finding),
