@@ -238,12 +238,14 @@ static const char *add_mark(struct check_run *run)
 
 static const char *add_blind(struct check_lines *check, struct bytes line)
 {
-	enum blind_kind kind;
-	const char *wrong = check_row_blind(line, &kind);
+	struct check_blind blind;
+	const char *wrong = check_row_blind(line, &blind);
 
-	if (!wrong)
-		gate_count_blind(&check->gate, kind);
-	return wrong;
+	if (wrong)
+		return wrong;
+	gate_count_blind(&check->gate, blind.kind);
+	blind_add(&check->gate.blind_processes, &blind.process, blind.kind, blind.bytes_out, blind.bytes_in);
+	return NULL;
 }
 
 static const char *add_off_loopback(struct check_lines *check, struct bytes line)

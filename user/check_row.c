@@ -598,17 +598,29 @@ static const char *blind_name_of(size_t i)
 	return blind_kind_name((enum blind_kind)i);
 }
 
-const char *check_row_blind(struct bytes line, enum blind_kind *ret_kind)
+const char *check_row_blind(struct bytes line, struct check_blind *ret_blind)
 {
-	static const char *const names[] = {"blind_kind"};
-	struct bytes value;
-	const char *wrong = pick(line, names, 1, &value);
-	size_t kind = wrong ? BLIND_COUNT : read_name(value, blind_name_of, BLIND_COUNT);
+	static const char *const names[] = {"blind_kind", "pid", "comm", "bytes_out", "bytes_in"};
+	struct check_blind blind = {0};
+	struct bytes values[COUNT_OF(names)];
+	const char *wrong = pick(line, names, COUNT_OF(names), values);
+	uint64_t pid = 0;
+	size_t kind;
 
-	if (!wrong && kind == BLIND_COUNT)
-		wrong = "it is blind in a way that this build does not know";
-	*ret_kind = (enum blind_kind)kind;
-	return wrong;
+	if (wrong)
+		return wrong;
+	kind = read_name(values[0], blind_name_of, BLIND_COUNT);
+	if (kind == BLIND_COUNT)
+		return "it is blind in a way that this build does not know";
+	if ((values[1].size && !is_absent(values[1]) && !read_unsigned(values[1], &pid)) ||
+	    (values[3].size && !read_unsigned(values[3], &blind.bytes_out)) ||
+	    (values[4].size && !read_unsigned(values[4], &blind.bytes_in)))
+		return "a field of the blind stream is not as it should be";
+	blind.kind = (enum blind_kind)kind;
+	blind.process.tgid = (uint32_t)pid;
+	json_scan_text(values[2], (uint8_t *)blind.process.comm, WIRE_COMM_BYTES, NULL);
+	*ret_blind = blind;
+	return NULL;
 }
 
 const char *check_row_off_loopback(struct bytes line, bool *ret_refused)

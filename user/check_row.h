@@ -86,7 +86,13 @@ struct check_start {
 };
 const char *check_row_start(struct bytes line, struct check_start *ret_start);
 
-const char *check_row_blind(struct bytes line, enum blind_kind *ret_kind);
+/* The process and the bytes are 0 where the line does not tell. */
+struct check_blind {
+	enum blind_kind kind;
+	struct process process;
+	uint64_t bytes_out, bytes_in;
+};
+const char *check_row_blind(struct bytes line, struct check_blind *ret_blind);
 const char *check_row_off_loopback(struct bytes line, bool *ret_refused);
 
 struct check_summary {

@@ -7,6 +7,9 @@
 #include "say.h"
 #include "utf8.h"
 
+/* Processes in the sentence at the end; the summary event has more. */
+#define BLIND_NAMES_MAX 8
+
 void gate_add(struct gate *gate, const struct verdict *verdict)
 {
 	if (verdict->finding != FINDING_NONE)
@@ -91,8 +94,10 @@ static void find_reasons(const struct gate *gate, const struct judge_options *op
 	if (summary->accepted_bytes != summary->message_bytes + summary->hole_bytes + summary->blind_bytes)
 		incomplete(summary, "the bytes do not add up");
 	for (int kind = 0; kind < BLIND_COUNT; kind++)
-		if (gate->blind[kind] && blind_reason(kind) && !(options->allow_blind & 1u << kind))
+		if (gate->blind[kind] && blind_reason(kind) && !(options->allow_blind & 1u << kind)) {
 			incomplete(summary, blind_reason(kind));
+			summary->blind_that_matter |= 1u << kind;
+		}
 	if (gate->broken_that_matter)
 		incomplete(summary, "an HTTP stream broke off: what followed could not be read");
 	if (memory_lost)
@@ -129,6 +134,7 @@ void gate_close(struct gate *gate, const struct judge_options *options, const st
 		.message_bytes = totals.message_bytes,
 		.hole_bytes = totals.hole_bytes,
 		.blind_bytes = totals.blind_bytes,
+		.blind_processes = &gate->blind_processes,
 		.broken_streams = gate->broken,
 		.evicted = evicted,
 		.usage_refused = gate->usage_refused,
@@ -177,6 +183,19 @@ static int name_survivors(const struct closing *closing, char *text, size_t size
 	return n < 0 ? 0 : (size_t)n < size ? n : (int)size - 1;
 }
 
+/* Whose streams they were that keep the gate from telling. */
+static int name_blind(const struct summary *summary, char *text, size_t size)
+{
+	struct buffer names = {0};
+	int n = 0;
+
+	if (size && summary->blind_that_matter && summary->blind_processes &&
+	    blind_say(summary->blind_processes, summary->blind_that_matter, BLIND_NAMES_MAX, &names) == 0 && names.size)
+		n = snprintf(text, size, "\nnightclerk: could not be read: %.*s", (int)names.size, (const char *)names.data);
+	buffer_done(&names);
+	return n < 0 ? 0 : (size_t)n < size ? n : (int)size - 1;
+}
+
 void gate_sentence(const struct gate *gate, const struct summary *summary, char *text, size_t size)
 {
 	uint64_t of[SEVERITY_HIGH + 1] = {0};
@@ -201,6 +220,7 @@ void gate_sentence(const struct gate *gate, const struct summary *summary, char 
 		     (unsigned long long)summary->message_bytes, (unsigned long long)summary->hole_bytes,
 		     (unsigned long long)summary->blind_bytes, command);
 	n += name_survivors(summary->closing, text + n, n > 0 && (size_t)n < size ? size - (size_t)n : 0);
+	n += name_blind(summary, text + n, n > 0 && (size_t)n < size ? size - (size_t)n : 0);
 	for (size_t i = 0; i < summary->incomplete_count && n > 0 && (size_t)n < size; i++)
 		n += snprintf(text + n, size - (size_t)n, "%s%s", i ? "; " : "\nnightclerk: cannot tell: ",
 			      summary->incomplete[i]);

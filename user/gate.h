@@ -6,6 +6,7 @@
 #ifndef NIGHTCLERK_GATE_H
 #define NIGHTCLERK_GATE_H
 
+#include "blind.h"
 #include "connection.h"
 #include "lines.h"
 
@@ -18,6 +19,7 @@ struct gate {
 	uint64_t later_attempts;			    /* findings of a pair, whatever their severity */
 	uint64_t standing[FINDING_COUNT][SEVERITY_HIGH + 1]; /* findings as they stand now */
 	uint64_t blind[BLIND_COUNT];
+	struct blind_processes blind_processes;
 	uint64_t broken;
 	uint64_t broken_that_matter;
 	uint64_t usage_refused;
@@ -30,6 +32,7 @@ void gate_remove(struct gate *gate, const struct verdict *verdict);
 void gate_count_request(struct gate *gate, const struct call *call);
 /* Its answer is over. */
 void gate_count_answer(struct gate *gate, const struct call *call);
+/* A stream turned out to be blind; when it has ended, blind_add() tells whose it was. */
 void gate_count_blind(struct gate *gate, enum blind_kind kind);
 /* matters: HTTP had been spoken on that stream, so a call may hide behind the break. */
 void gate_count_broken(struct gate *gate, bool matters);

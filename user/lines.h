@@ -8,6 +8,7 @@
 #define NIGHTCLERK_LINES_H
 
 #include "attempts.h"
+#include "blind.h"
 #include "fingerprint.h"
 #include "hops.h"
 #include "options.h"
@@ -78,6 +79,8 @@ struct summary {
 	uint64_t hole_bytes;
 	uint64_t blind_bytes;
 	uint64_t blind_streams[BLIND_COUNT];
+	const struct blind_processes *blind_processes; /* NULL = none */
+	unsigned int blind_that_matter;		       /* bit per enum blind_kind: those in incomplete */
 	uint64_t broken_streams;
 	uint64_t evicted;
 	uint64_t usage_refused; /* token counts of models that were no count */

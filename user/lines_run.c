@@ -241,7 +241,33 @@ static void what_it_took(struct line *line, const struct closing *closing)
 	line_unsigned(line, "cpu_ms", closing->cpu_ms);
 }
 
-/* incomplete blind broken evicted survivor_count usage_refused */
+static void streams_by_kind(struct line *line, const uint64_t *streams)
+{
+	json_object_open(&line->json);
+	for (int kind = 0; kind < BLIND_COUNT; kind++)
+		if (streams[kind])
+			line_unsigned(line, blind_kind_name((enum blind_kind)kind), streams[kind]);
+	json_object_close(&line->json);
+}
+
+static void blind_by_process(struct line *line, const struct blind_processes *processes)
+{
+	const struct blind_process *row;
+
+	json_array_open(&line->json);
+	for (size_t n = 0; processes && (row = blind_row(processes, n)); n++) {
+		json_object_open(&line->json);
+		line_pid_and_comm(line, &row->process);
+		json_key(&line->json, "streams");
+		streams_by_kind(line, row->streams);
+		line_unsigned(line, "bytes_out", row->bytes_out);
+		line_unsigned(line, "bytes_in", row->bytes_in);
+		json_object_close(&line->json);
+	}
+	json_array_close(&line->json);
+}
+
+/* incomplete blind blind_by broken evicted survivor_count usage_refused */
 static void what_could_not_be_seen(struct line *line, const struct summary *summary)
 {
 	json_key(&line->json, "incomplete");
@@ -250,12 +276,9 @@ static void what_could_not_be_seen(struct line *line, const struct summary *summ
 		json_text(&line->json, summary->incomplete[i]);
 	json_array_close(&line->json);
 	json_key(&line->json, "blind");
-	json_object_open(&line->json);
-	for (int kind = 0; kind < BLIND_COUNT; kind++)
-		if (summary->blind_streams[kind])
-			line_unsigned(line, blind_kind_name((enum blind_kind)kind),
-				      summary->blind_streams[kind]);
-	json_object_close(&line->json);
+	streams_by_kind(line, summary->blind_streams);
+	json_key(&line->json, "blind_by");
+	blind_by_process(line, summary->blind_processes);
 	line_unsigned(line, "broken", summary->broken_streams);
 	line_unsigned(line, "evicted", summary->evicted);
 	line_unsigned(line, "survivor_count", summary->closing->survivor_count);

@@ -323,6 +323,8 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 		gate_count_blind(&pipeline->gate, result->blind);
 		break;
 	case CONNECTION_BLIND_END:
+		blind_add(&pipeline->gate.blind_processes, &result->name.process, result->blind, result->bytes_out,
+			  result->bytes_in);
 		lost(pipeline, event_blind(line, &result->name, result->blind, result->bytes_out, result->bytes_in,
 					   result->now_ns, events));
 		break;

@@ -32,6 +32,9 @@ def tls_is_undecidable_and_named(live):
     count = result.summary["bytes"]
     equal(count["accepted"], count["in_blind"], "accepted bytes")
     equal(count["in_blind"], blind[0]["bytes_out"] + blind[0]["bytes_in"], "bytes of the blind record")
+    want = {name: blind[0][name] for name in ("pid", "comm", "bytes_out", "bytes_in")}
+    equal(result.summary["blind_by"], [{**want, "streams": {"tls": 1}}], "blind streams by process")
+    contains(result.stderr, f"\nnightclerk: could not be read: curl ({blind[0]['pid']}): 1 tls\n", "stderr")
 
 
 @fact

@@ -724,6 +724,7 @@ static void a_broken_line_is_named_and_the_rest_is_judged(void **state)
 		{"{\"kind\":\"finding\",\"run\":\"a\",\"finding\":\"x\"}", "a field of the finding is not as it should be"},
 		{"{\"kind\":\"start\",\"run\":\"a\",\"schema\":2}", "it is of another schema than this build reads"},
 		{"{\"kind\":\"blind\",\"run\":\"a\",\"blind_kind\":\"fog\"}", "it is blind in a way that this build does not know"},
+		{"{\"kind\":\"blind\",\"run\":\"a\",\"blind_kind\":\"tls\",\"pid\":-1}", "a field of the blind stream is not as it should be"},
 		{"{\"kind\":\"summary\",\"run\":\"a\"}", "it is no JSON object, or it is cut"},
 	};
 	struct check_lines *check = check_lines_new(&no_overrides, NULL);
@@ -803,13 +804,15 @@ static void events_without_a_summary_were_cut(void **state)
 static void what_the_run_could_not_see_is_still_not_seen(void **state)
 {
 	static const char text[] =
-		"{\"kind\":\"blind\",\"t\":1.0,\"run\":\"a\",\"blind_kind\":\"tls\"}\n"
+		"{\"kind\":\"blind\",\"t\":1.0,\"run\":\"a\",\"blind_kind\":\"tls\",\"pid\":7,\"comm\":\"curl\",\"bytes_out\":3,\"bytes_in\":4}\n"
+		"{\"kind\":\"blind\",\"t\":1.0,\"run\":\"a\",\"blind_kind\":\"tls\",\"pid\":\"unknown\",\"comm\":\"unknown\",\"bytes_out\":0,\"bytes_in\":4}\n"
 		"{\"kind\":\"off_loopback\",\"t\":1.0,\"run\":\"a\",\"refused\":false}\n"
 		"{\"kind\":\"summary\",\"t\":1.0,\"run\":\"a\",\"bytes\":{\"accepted\":9,\"in_messages\":5,\"in_holes\":4,"
 		"\"in_blind\":0},\"drops\":{\"ring_full\":4,\"no_flow\":1},\"recursion_misses\":2,\"incomplete\":["
 		"\"something of another version\"]}\n";
 	const char *texts[] = {text};
 	struct check_lines *check = judge(texts, 1, &no_overrides, NULL);
+	const struct blind_process *row;
 
 	(void)state;
 	assert_true(is_incomplete(check, "bytes were not seen (holes)"));
@@ -819,6 +822,14 @@ static void what_the_run_could_not_see_is_still_not_seen(void **state)
 	assert_true(is_incomplete(check, "the run itself could not tell: see its summary"));
 	assert_int_equal(check_lines_summary(check)->findings[FINDING_OFF_LOOPBACK], 1);
 	assert_int_equal(check_lines_exit_status(check), 11);
+	row = blind_row(check_lines_summary(check)->blind_processes, 0);
+	assert_int_equal(row->process.tgid, 7);
+	assert_string_equal(row->process.comm, "curl");
+	assert_int_equal(row->streams[BLIND_TLS], 1);
+	assert_int_equal(row->bytes_out, 3);
+	row = blind_row(check_lines_summary(check)->blind_processes, 1);
+	assert_int_equal(row->process.tgid, 0);
+	assert_int_equal(row->bytes_in, 4);
 	check_lines_free(check);
 }
 

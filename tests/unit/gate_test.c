@@ -212,6 +212,31 @@ static void names_what_lives_on_and_why_it_cannot_tell(void **state)
 				  "nightclerk: cannot tell: the kernel skipped a probe (recursion_misses)");
 }
 
+static void names_the_processes_whose_streams_could_not_be_read(void **state)
+{
+	struct process curl = {.tgid = 4711, .comm = "curl"}, redis = {.tgid = 4712, .comm = "redis"};
+	struct ask ask;
+	char text[1024];
+
+	(void)state;
+	begin(&ask);
+	gate_count_blind(&ask.gate, BLIND_TLS);
+	blind_add(&ask.gate.blind_processes, &curl, BLIND_TLS, 1, 2);
+	gate_count_blind(&ask.gate, BLIND_OTHER);
+	blind_add(&ask.gate.blind_processes, &redis, BLIND_OTHER, 1, 2);
+	close_it(&ask);
+	gate_sentence(&ask.gate, &ask.summary, text, sizeof(text));
+	assert_string_equal(text, "nightclerk: 0 requests (0 mutating), 0 findings (0 high, 0 medium, 0 low), 0 bytes = 0 in "
+				  "messages + 0 in holes + 0 blind; command exited 0; exit 11\n"
+				  "nightclerk: could not be read: curl (4711): 1 tls\n"
+				  "nightclerk: cannot tell: a TLS stream on loopback could not be read (--allow-blind tls)");
+	ask.options.allow_blind = 1u << BLIND_TLS;
+	close_it(&ask);
+	gate_sentence(&ask.gate, &ask.summary, text, sizeof(text));
+	assert_string_equal(text, "nightclerk: 0 requests (0 mutating), 0 findings (0 high, 0 medium, 0 low), 0 bytes = 0 in "
+				  "messages + 0 in holes + 0 blind; command exited 0; exit 0");
+}
+
 static void a_text_that_does_not_fit_is_cut(void **state)
 {
 	struct ask ask;
@@ -238,6 +263,7 @@ int main(void)
 		cmocka_unit_test(says_it_in_one_line),
 		cmocka_unit_test(without_a_command_there_is_no_exit_status_to_name),
 		cmocka_unit_test(names_what_lives_on_and_why_it_cannot_tell),
+		cmocka_unit_test(names_the_processes_whose_streams_could_not_be_read),
 		cmocka_unit_test(a_text_that_does_not_fit_is_cut),
 	};
 

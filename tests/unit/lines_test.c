@@ -786,6 +786,11 @@ static void sums_the_run_up_with_its_reconciliation(void **state)
 			  [WIRE_COUNTER_RECORDS] = 77},
 		.recursion_misses = 4,
 	};
+	static const struct blind_processes blind = {
+		.row = {[0] = {{.tgid = 4101, .comm = "curl"}, {[BLIND_TLS] = 1, [BLIND_OTHER] = 1}, 17, 9},
+			[BLIND_PROCESSES_MAX] = {{.tgid = 0}, {[BLIND_OTHER] = 1}, 5, 0}},
+		.count = 1,
+	};
 	struct summary summary = {
 		.closing = &closing,
 		.counters = &counters,
@@ -801,6 +806,7 @@ static void sums_the_run_up_with_its_reconciliation(void **state)
 		.hole_bytes = 9,
 		.blind_bytes = 31,
 		.blind_streams = {[BLIND_TLS] = 1, [BLIND_OTHER] = 2},
+		.blind_processes = &blind,
 		.broken_streams = 1,
 		.evicted = 6,
 		.usage_refused = 4,
@@ -824,7 +830,10 @@ static void sums_the_run_up_with_its_reconciliation(void **state)
 		    "\"comm\":\"daemon\"}],"
 		    "\"wall_ms\":1234,\"cpu_ms\":56,\"incomplete\":[\"bytes were lost\",\"a TLS "
 		    "stream could not be read\"],"
-		    "\"blind\":{\"tls\":1,\"other\":2},\"broken\":1,\"evicted\":6,\"survivor_"
+		    "\"blind\":{\"tls\":1,\"other\":2},\"blind_by\":["
+		    "{\"pid\":4101,\"comm\":\"curl\",\"streams\":{\"tls\":1,\"other\":1},\"bytes_out\":17,\"bytes_in\":9},"
+		    "{\"pid\":\"unknown\",\"comm\":\"unknown\",\"streams\":{\"other\":1},\"bytes_out\":5,\"bytes_in\":0}],"
+		    "\"broken\":1,\"evicted\":6,\"survivor_"
 		    "count\":1,\"usage_refused\":4}\n");
 }
 
