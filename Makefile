@@ -256,6 +256,15 @@ setup: deps
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
+prefix ?= /usr/local
+.PHONY: install
+install: all ## install the program: DESTDIR, prefix=/usr/local
+	@install -D -m 755 $(BUILD)/nightclerk $(DESTDIR)$(prefix)/bin/nightclerk
+
+.PHONY: uninstall
+uninstall: ## remove what install put there
+	@rm -f $(DESTDIR)$(prefix)/bin/nightclerk
+
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build
