@@ -35,7 +35,7 @@ struct output {
 	bool asks_first; /* never_waits, and the descriptor itself would wait: poll(2) says how it stands */
 };
 
-static const char *remedy_of(int err)
+const char *output_remedy(int err)
 {
 	switch (err) {
 	case ELOOP:
@@ -145,7 +145,7 @@ int output_open(const char *path, bool special, const struct output_owner *owner
 	else
 		err = open_path(output);
 	if (err) {
-		snprintf(reason, OUTPUT_REASON_MAX, "cannot open %s: %s; %s", path, strerror(-err), remedy_of(-err));
+		snprintf(reason, OUTPUT_REASON_MAX, "cannot open %s: %s; %s", path, strerror(-err), output_remedy(-err));
 		free(output->path);
 		free(output);
 		return err;
@@ -217,7 +217,7 @@ int output_truncate(struct output *output, char *reason)
 		return 0;
 	}
 	err = -errno;
-	snprintf(reason, OUTPUT_REASON_MAX, "cannot empty %s: %s; %s", output->path, strerror(-err), remedy_of(-err));
+	snprintf(reason, OUTPUT_REASON_MAX, "cannot empty %s: %s; %s", output->path, strerror(-err), output_remedy(-err));
 	return err;
 }
 

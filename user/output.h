@@ -19,6 +19,9 @@
 
 struct output;
 
+/* What to do about an open(2) that failed with that errno, in words. */
+const char *output_remedy(int err);
+
 /*
  * Opens for appending, O_NOFOLLOW, 0600 when it is made. "-" is standard
  * output and "fd:N" a descriptor that is open already, where special is true.

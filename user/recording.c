@@ -199,7 +199,7 @@ struct recording_reader {
 	struct buffer policy;	 /* what facts.policy points to */
 	struct buffer payload;	 /* of the present block */
 	struct bytes rest;	 /* inputs of it that were not handed out yet */
-	struct wire_event event; /* of the last input */
+	struct input_room room; /* of the last input */
 	uint64_t block_number;	 /* of the next block */
 	uint64_t position;	 /* bytes read from the file */
 	uint64_t now_ns;
@@ -396,7 +396,7 @@ enum recording_result recording_next(struct recording_reader *reader, struct inp
 			return reader->result;
 	}
 	start = reader->position - reader->rest.size;
-	wrong = recording_take_input(&reader->rest, &reader->event, ret_input);
+	wrong = recording_take_input(&reader->rest, &reader->room, ret_input);
 	if (!wrong && ret_input->now_ns < reader->now_ns)
 		wrong = "time runs backwards";
 	if (!wrong && reader->in_closing != (ret_input->kind == INPUT_CLOSING))

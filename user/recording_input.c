@@ -4,6 +4,7 @@
  * are those that were written, not that whoever wrote them meant well.
  */
 #include "recording_parts.h"
+#include "call.h"
 
 struct input_head {
 	uint32_t kind;
@@ -45,6 +46,7 @@ static void put_slice(struct buffer *out, struct bytes slice)
 }
 
 #define CLOSING_FIXED_BYTES (3 * sizeof(uint32_t) + 4 * sizeof(uint64_t))
+#define CLOSING_STORE_BYTES (2 * sizeof(uint64_t)) /* after the survivors, where the run had a store */
 #define SURVIVOR_BYTES (sizeof(uint32_t) + WIRE_COMM_BYTES)
 
 static uint32_t survivors_kept(const struct closing *closing)
@@ -67,6 +69,10 @@ static void put_closing(struct buffer *out, const struct closing *closing)
 		put(out, &closing->survivors[i].pid, sizeof(closing->survivors[i].pid));
 		put(out, closing->survivors[i].comm, WIRE_COMM_BYTES);
 	}
+	if (!closing->has_store)
+		return;
+	put(out, &closing->store_rows, sizeof(closing->store_rows));
+	put(out, &closing->store_lost, sizeof(closing->store_lost));
 }
 
 /* SIZE_MAX for an input that cannot be written. */
@@ -89,7 +95,10 @@ static size_t body_size(const struct input *input)
 	case INPUT_DRAIN:
 		return 0;
 	case INPUT_CLOSING:
-		return CLOSING_FIXED_BYTES + survivors_kept(&input->closing) * SURVIVOR_BYTES;
+		return CLOSING_FIXED_BYTES + survivors_kept(&input->closing) * SURVIVOR_BYTES +
+		       (input->closing.has_store ? CLOSING_STORE_BYTES : 0);
+	case INPUT_PAST:
+		return sizeof(*input->past);
 	}
 	return SIZE_MAX;
 }
@@ -118,6 +127,9 @@ static void put_body(struct buffer *out, const struct input *input)
 		break;
 	case INPUT_CLOSING:
 		put_closing(out, &input->closing);
+		break;
+	case INPUT_PAST:
+		put(out, input->past, sizeof(*input->past));
 		break;
 	}
 }
@@ -172,7 +184,7 @@ static const char *take_closing(struct bytes body, struct closing *ret_closing)
 	    !take(&body, &ret_closing->survivor_count, sizeof(ret_closing->survivor_count)) ||
 	    !take(&body, &kept, sizeof(kept)) || !take(&body, numbers, sizeof(numbers)))
 		return "the closing input is too short";
-	if (kept != survivors_kept(ret_closing) || body.size != kept * SURVIVOR_BYTES)
+	if (kept != survivors_kept(ret_closing) || body.size < kept * SURVIVOR_BYTES)
 		return "the closing input names more survivors than it holds";
 	ret_closing->ring_size_bytes = numbers[0];
 	ret_closing->ring_peak_bytes = numbers[1];
@@ -182,14 +194,32 @@ static const char *take_closing(struct bytes body, struct closing *ret_closing)
 		take(&body, &ret_closing->survivors[i].pid, sizeof(uint32_t));
 		take(&body, ret_closing->survivors[i].comm, WIRE_COMM_BYTES);
 	}
+	if (body.size == 0)
+		return NULL;
+	if (body.size != CLOSING_STORE_BYTES)
+		return "the closing input has the wrong size";
+	ret_closing->has_store = true;
+	take(&body, &ret_closing->store_rows, sizeof(ret_closing->store_rows));
+	take(&body, &ret_closing->store_lost, sizeof(ret_closing->store_lost));
 	return NULL;
 }
 
-static const char *take_body(struct bytes body, struct wire_event *event, struct input *ret_input)
+static const char *take_past(struct bytes body, struct past_attempt *past)
+{
+	if (body.size != sizeof(*past))
+		return "an attempt of an earlier run has the wrong size";
+	take(&body, past, sizeof(*past));
+	if (past->delivered > DELIVERED_NONE || past->closed_first > CLOSER_SERVER ||
+	    past->idem_state > IDEM_UNKNOWN || past->flags > PAST_FLAGS_ALL)
+		return "an attempt of an earlier run is not what it says";
+	return NULL;
+}
+
+static const char *take_body(struct bytes body, struct input_room *room, struct input *ret_input)
 {
 	switch (ret_input->kind) {
 	case INPUT_WIRE:
-		return take_wire(body, event, ret_input);
+		return take_wire(body, &room->event, ret_input);
 	case INPUT_TICK:
 		if (body.size != sizeof(ret_input->tick.wall_offset_ns))
 			return "a tick has the wrong size";
@@ -212,11 +242,14 @@ static const char *take_body(struct bytes body, struct wire_event *event, struct
 		return body.size ? "a drain has the wrong size" : NULL;
 	case INPUT_CLOSING:
 		return take_closing(body, &ret_input->closing);
+	case INPUT_PAST:
+		ret_input->past = &room->past;
+		return take_past(body, &room->past);
 	}
 	return "an input has an unknown kind";
 }
 
-const char *recording_take_input(struct bytes *block, struct wire_event *event,
+const char *recording_take_input(struct bytes *block, struct input_room *room,
 				 struct input *ret_input)
 {
 	struct input_head head;
@@ -225,9 +258,9 @@ const char *recording_take_input(struct bytes *block, struct wire_event *event,
 	if (!take(block, &head, sizeof(head)) || head.body_bytes > block->size)
 		return "an input goes beyond its block";
 	/* Before it becomes an enum: another value would be no value of it. */
-	if (head.kind < INPUT_WIRE || head.kind > INPUT_CLOSING)
+	if (head.kind < INPUT_WIRE || head.kind > INPUT_PAST)
 		return "an input has an unknown kind";
 	ret_input->kind = head.kind;
 	ret_input->now_ns = head.now_ns;
-	return take_body(bytes_take(block, head.body_bytes), event, ret_input);
+	return take_body(bytes_take(block, head.body_bytes), room, ret_input);
 }

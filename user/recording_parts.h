@@ -19,11 +19,18 @@ size_t recording_input_bytes(const struct input *input);
 /* Appends an input of 1 to RECORDING_BLOCK_MAX such bytes. 0 or -ENOMEM: nothing was appended. */
 int recording_put_input(struct buffer *out, const struct input *input);
 
+/* What an input that was read points to. */
+struct input_room {
+	struct wire_event event;
+	struct past_attempt past;
+};
+
 /*
  * Cuts one input off *block. NULL, or in words what is wrong with it. The
- * slices of *ret_input point into the block, its wire event to *event.
+ * slices of *ret_input point into the block, the rest to
+ * *room.
  */
-const char *recording_take_input(struct bytes *block, struct wire_event *event,
+const char *recording_take_input(struct bytes *block, struct input_room *room,
 				 struct input *ret_input);
 
 /* ---- recording_facts.c: struct run_facts <-> JSON text ---- */

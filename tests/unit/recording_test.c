@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "call.h"
 #include "recording_parts.h"
 #include "wire_build.h"
 
@@ -339,6 +340,52 @@ static void more_survivors_than_fit_are_still_counted(void **state)
 		in.closing.survivors[i].pid = 9000 + i;
 	out = round_trip(&in, &reader, &file);
 	assert_memory_equal(&out.closing, &in.closing, sizeof(in.closing));
+	finish(reader, &file);
+}
+
+static void the_sums_of_a_store_come_back_with_the_closing_input(void **state)
+{
+	struct input in = closing(77);
+	struct recording_reader *reader;
+	struct file file = {0};
+	struct input out;
+
+	(void)state;
+	in.closing.has_store = true;
+	in.closing.store_rows = 12;
+	in.closing.store_lost = UINT64_MAX;
+	out = round_trip(&in, &reader, &file);
+	assert_memory_equal(&out.closing, &in.closing, sizeof(in.closing));
+	finish(reader, &file);
+}
+
+static struct past_attempt past_attempt(void)
+{
+	return (struct past_attempt){
+		.id = {1, 2, 3},
+		.first_ns = 1790000000000000000LL,
+		.closed_ns = -1,
+		.tgid = 4711,
+		.status = 504,
+		.delivered = DELIVERED_NONE,
+		.closed_first = CLOSER_SERVER,
+		.idem_state = IDEM_UNKNOWN,
+		.idem_size = PAST_KEY_MAX,
+		.flags = PAST_FLAGS_ALL,
+		.idem = "a key",
+	};
+}
+
+static void an_attempt_of_an_earlier_run_comes_back(void **state)
+{
+	const struct past_attempt past = past_attempt();
+	struct input in = {.kind = INPUT_PAST, .now_ns = 5, .past = &past};
+	struct recording_reader *reader;
+	struct file file = {0};
+	struct input out = round_trip(&in, &reader, &file);
+
+	(void)state;
+	assert_memory_equal(out.past, &past, sizeof(past));
 	finish(reader, &file);
 }
 
@@ -860,7 +907,8 @@ static void hostile_inputs_in_a_good_block_are_damage(void **state)
 	raw_is_damaged(2, INPUT_MARK, 4, BYTES("abc"), "an input goes beyond its block");
 	raw_is_damaged(2, INPUT_MARK, UINT32_MAX, BYTES("abc"), "an input goes beyond its block");
 	raw_is_damaged(2, 0, 0, BYTES(""), "an input has an unknown kind");
-	raw_is_damaged(2, INPUT_CLOSING + 1, 0, BYTES(""), "an input has an unknown kind");
+	raw_is_damaged(2, INPUT_PAST + 1, 0, BYTES(""), "an input has an unknown kind");
+	raw_is_damaged(2, INPUT_PAST, 3, BYTES("abc"), "an attempt of an earlier run has the wrong size");
 	raw_is_damaged(2, UINT32_MAX, 0, BYTES(""), "an input has an unknown kind");
 	raw_is_damaged(2, INPUT_WIRE, 3, BYTES("abc"), "a wire event is too short");
 	raw_is_damaged(2, INPUT_TICK, 7, BYTES("1234567"), "a tick has the wrong size");
@@ -871,6 +919,21 @@ static void hostile_inputs_in_a_good_block_are_damage(void **state)
 	raw_is_damaged(3, INPUT_CLOSING, 43, BYTES("1234567890123456789012345678901234567890123"),
 		       "the closing input is too short");
 	raw_is_damaged(3, INPUT_DRAIN, 0, BYTES(""), "the closing input is not in the closing");
+}
+
+static void hostile_attempts_of_an_earlier_run_are_damage(void **state)
+{
+	const struct past_attempt good = past_attempt();
+	struct past_attempt bad[4] = {good, good, good, good};
+
+	(void)state;
+	bad[0].delivered = DELIVERED_NONE + 1;
+	bad[1].closed_first = CLOSER_SERVER + 1;
+	bad[2].idem_state = IDEM_UNKNOWN + 1;
+	bad[3].flags = PAST_FLAGS_ALL + 1;
+	for (size_t i = 0; i < 4; i++)
+		raw_is_damaged(2, INPUT_PAST, sizeof(bad[i]), (struct bytes){(const uint8_t *)&bad[i], sizeof(bad[i])},
+			       "an attempt of an earlier run is not what it says");
 }
 
 static void a_block_with_part_of_an_input_head_is_damage(void **state)
@@ -1090,6 +1153,8 @@ int main(void)
 		cmocka_unit_test(a_drain_comes_back),
 		cmocka_unit_test(the_closing_input_comes_back),
 		cmocka_unit_test(more_survivors_than_fit_are_still_counted),
+		cmocka_unit_test(the_sums_of_a_store_come_back_with_the_closing_input),
+		cmocka_unit_test(an_attempt_of_an_earlier_run_comes_back),
 		cmocka_unit_test(many_blocks_come_back_in_order),
 		cmocka_unit_test(a_flush_makes_all_inputs_readable),
 		cmocka_unit_test(an_input_larger_than_a_block_is_refused_and_the_error_sticks),
@@ -1109,6 +1174,7 @@ int main(void)
 		cmocka_unit_test(a_hostile_block_length_is_not_believed),
 		cmocka_unit_test(a_block_kind_out_of_place_is_damage),
 		cmocka_unit_test(hostile_inputs_in_a_good_block_are_damage),
+		cmocka_unit_test(hostile_attempts_of_an_earlier_run_are_damage),
 		cmocka_unit_test(a_block_with_part_of_an_input_head_is_damage),
 		cmocka_unit_test(hostile_wire_events_are_damage),
 		cmocka_unit_test(a_payload_larger_than_the_kernel_side_makes_is_damage),
