@@ -51,7 +51,7 @@ static enum attempt_outcome outcome_of_answer(const struct call *call)
 		return OUTCOME_STATUS;
 	if (is_lost(call))
 		return OUTCOME_NOT_DELIVERED;
-	return call->answer_complete ? OUTCOME_ANSWERED : OUTCOME_CUT;
+	return call->answer_unfinished ? OUTCOME_CUT : OUTCOME_ANSWERED;
 }
 
 static enum attempt_outcome outcome_of(const struct call *call)
@@ -119,7 +119,8 @@ static void put_facts(const struct booking_context *context, const struct call *
 		       (facts.undecidable ? PAST_UNDECIDABLE : 0) | (facts.replayed ? PAST_REPLAYED : 0) |
 		       (facts.status_in_time ? PAST_STATUS_IN_TIME : 0) |
 		       (facts.server_read_known ? PAST_SERVER_READ_KNOWN : 0) |
-		       (facts.server_read_all ? PAST_SERVER_READ_ALL : 0) | (facts.owner_gone ? PAST_OWNER_GONE : 0);
+		       (facts.server_read_all ? PAST_SERVER_READ_ALL : 0) | (facts.owner_gone ? PAST_OWNER_GONE : 0) |
+		       (facts.answer_cut ? PAST_ANSWER_CUT : 0);
 }
 
 /* Harmless text in size bytes, cut to fit. */
@@ -357,6 +358,7 @@ void past_attempt_call(const struct past_attempt *past, int64_t wall_offset_ns, 
 	call->status_in_time = past->flags & PAST_STATUS_IN_TIME;
 	call->complete_ns = monotonic_ns(past->complete_ns, wall_offset_ns);
 	call->response_complete = call->complete_ns != 0;
+	call->answer_unfinished = past->flags & PAST_ANSWER_CUT;
 	call->delivered = past->delivered;
 	call->replayed = past->flags & PAST_REPLAYED;
 	call->undecidable = past->flags & PAST_UNDECIDABLE;

@@ -187,6 +187,7 @@ struct call {
 	uint64_t delivered_bytes;     /* of response_wire_bytes that the client's application read; valid unless UNKNOWN */
 	bool replayed;		      /* Idempotent-Replayed: true and kin */
 	enum call_answer_use answer_use; /* set by pipeline.c before the answer comes */
+	bool keep_answer;		 /* a followed one is kept as well; false where it proved too long */
 	struct bytes answer;	      /* the entity so far, where it is kept; transfer and content codings undone */
 	int64_t retry_after_s;	      /* Retry-After as seconds; -1 = none or a date */
 	/* what a model's answer says (usage.h); response_complete is about HTTP alone */

@@ -4,24 +4,33 @@
  * root and without a kernel: the same ledger, events and alerts, byte for byte.
  */
 #include "commands.h"
+#include "duration.h"
 #include "gate.h"
 #include "output.h"
 #include "playback.h"
+#include "process.h"
+#include "store_writer.h"
 
 #include <getopt.h>
 
 #define WRITE_BATCH_BYTES (64 * 1024)
+#define SETTLE_MS (600 * 1000)		   /* nobody waits for a replay but who started it */
+#define BOOKINGS_BYTES (1024 * 1024) /* handed to the store at once */
 
 struct replay {
 	const char *path;
 	const char *ledger;
 	const char *events;
 	const char *policy_path;
+	const char *db;
+	int64_t lease_ns;
+	bool keep_results;
 	bool quiet;
 	uint64_t cut;
 	struct playback playback;
 	struct output *ledger_file;
 	struct output *events_file;
+	struct store_writer *store_writer; /* NULL = none was asked for */
 	struct pipeline *pipeline;
 	struct pipeline_output out;
 };
@@ -29,11 +38,15 @@ struct replay {
 static void print_help(void)
 {
 	printf("usage: nightclerk replay FILE [--ledger FILE] [--events FILE|-] [--policy FILE] [--quiet]\n"
-	       "                         [--cut SEED]\n\n"
+	       "                         [--db FILE [--keep-results] [--lease TIME]] [--cut SEED]\n\n"
 	       "Judges a recording again: the same ledger, events and alerts, byte for byte.\n\n"
 	       "  --ledger FILE    append one line per request to FILE\n"
 	       "  --events FILE|-  every event as JSON lines\n"
 	       "  --policy FILE    judge by this policy, not by the one in the recording\n"
+	       "  --db FILE        write the account book of model calls: see `nightclerk report`.\n"
+	       "                   What is in it already is not counted again\n"
+	       "  --keep-results   with the answers of model calls, which may hold secrets\n"
+	       "  --lease TIME     a call in it is pending this long at most (900); 90, 15m, 2h, 7d\n"
 	       "  --quiet          no alerts and no summary line\n"
 	       "  --cut SEED       every send in random pieces, for tests: the ledger must stay the same\n\n"
 	       "Exit status: 0, 10 a finding at or above the run's --fail-on, 11 cannot tell,\n"
@@ -46,6 +59,9 @@ static int parse(int argc, char **argv, struct replay *replay)
 	static const struct option longs[] = {{"ledger", required_argument, NULL, 'l'},
 					      {"events", required_argument, NULL, 'e'},
 					      {"policy", required_argument, NULL, 'p'},
+					      {"db", required_argument, NULL, 'd'},
+					      {"keep-results", no_argument, NULL, 'k'},
+					      {"lease", required_argument, NULL, 'L'},
 					      {"quiet", no_argument, NULL, 'q'},
 					      {"cut", required_argument, NULL, 'c'},
 					      {"help", no_argument, NULL, 'h'},
@@ -63,6 +79,18 @@ static int parse(int argc, char **argv, struct replay *replay)
 			break;
 		case 'p':
 			replay->policy_path = optarg;
+			break;
+		case 'd':
+			replay->db = optarg;
+			break;
+		case 'k':
+			replay->keep_results = true;
+			break;
+		case 'L':
+			if (duration_parse(optarg, &replay->lease_ns)) {
+				fprintf(stderr, "nightclerk replay: --lease " DURATION_WANTED "\n");
+				return EXIT_USAGE + 1;
+			}
 			break;
 		case 'q':
 			replay->quiet = true;
@@ -101,6 +129,8 @@ static int write_out(struct replay *replay, size_t at_least)
 		err = output_write(replay->events_file, buffer_bytes(&replay->out.events), NULL);
 	buffer_clear(&replay->out.ledger);
 	buffer_clear(&replay->out.events);
+	if (replay->out.bookings.size >= BOOKINGS_BYTES)
+		store_writer_put(replay->store_writer, &replay->out.bookings, true);
 	return err;
 }
 
@@ -119,6 +149,39 @@ static int open_outputs(struct replay *replay)
 	return err ? 1 : 0;
 }
 
+static int open_store(struct replay *replay)
+{
+	struct store_options how = {.path = replay->db, .owner = {(uid_t)-1, (gid_t)-1}, .create = true};
+	struct store_writer_options writer = {.is_gone = process_is_gone};
+	char reason[STORE_REASON_MAX];
+	int err;
+
+	if (!replay->db)
+		return 0;
+	store_run_of(recording_facts(replay->playback.reader), &replay->playback.judge, replay->lease_ns, &writer.run);
+	err = store_open(&how, &writer.store, reason);
+	if (!err)
+		err = store_writer_new(&writer, &replay->store_writer);
+	else
+		fprintf(stderr, "nightclerk: %s\n", reason);
+	return err ? 1 : 0;
+}
+
+/* What the store could not take: 0, or the exit status. */
+static int close_store(struct replay *replay)
+{
+	struct store_counts counts;
+
+	if (!replay->store_writer)
+		return 0;
+	store_writer_put(replay->store_writer, &replay->out.bookings, true);
+	store_writer_settle(replay->store_writer, SETTLE_MS, &counts);
+	if (counts.lost)
+		fprintf(stderr, "nightclerk: %llu row%s missing in the store %s: %s\n", (unsigned long long)counts.lost,
+			counts.lost == 1 ? " is" : "s are", replay->db, counts.reason);
+	return counts.lost ? 1 : 0;
+}
+
 static int open_pipeline(struct replay *replay)
 {
 	struct pipeline_options options = {
@@ -126,6 +189,8 @@ static int open_pipeline(struct replay *replay)
 		.policy = replay->playback.policy,
 		.no_alerts = replay->quiet,
 		.no_events = !replay->events,
+		.bookings = replay->db != NULL,
+		.keep_results = replay->keep_results,
 	};
 
 	replay->pipeline = pipeline_new(recording_facts(replay->playback.reader), &options, &replay->out);
@@ -151,16 +216,20 @@ static int play(struct replay *replay)
 
 static int replay_run(struct replay *replay)
 {
-	int status = playback_open(&replay->playback, replay->path, replay->policy_path);
+	int status = playback_open(&replay->playback, replay->path, replay->policy_path), store_status;
 
 	replay->playback.cut = replay->cut;
 	if (!status)
 		status = open_outputs(replay);
 	if (!status)
+		status = open_store(replay);
+	if (!status)
 		status = open_pipeline(replay);
 	if (status)
 		return status;
 	status = play(replay);
+	store_status = close_store(replay);
+	status = status ? status : store_status;
 	if (!replay->quiet) {
 		fwrite(replay->out.alerts.data, 1, replay->out.alerts.size, stderr);
 		fprintf(stderr, "%s\n", pipeline_summary_line(replay->pipeline));
@@ -174,7 +243,7 @@ static int replay_run(struct replay *replay)
 
 int cmd_replay(int argc, char **argv)
 {
-	struct replay replay = {0};
+	struct replay replay = {.lease_ns = STORE_LEASE_NS};
 	int status = parse(argc, argv, &replay);
 
 	if (status)
@@ -182,6 +251,9 @@ int cmd_replay(int argc, char **argv)
 	status = replay_run(&replay);
 	pipeline_free(replay.pipeline);
 	playback_close(&replay.playback);
+	store_writer_free(replay.store_writer);
+	bookings_clear(&replay.out.bookings);
+	buffer_done(&replay.out.bookings);
 	output_close(replay.ledger_file);
 	output_close(replay.events_file);
 	buffer_done(&replay.out.ledger);

@@ -4,7 +4,9 @@
  * help text both come out of it.
  */
 #include "command_line.h"
+#include "duration.h"
 #include "policy_file.h"
+#include "store.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,6 +17,10 @@ enum option_id {
 	OPTION_EVENTS,
 	OPTION_RECORD,
 	OPTION_JUNIT,
+	OPTION_DB,
+	OPTION_KEEP_RESULTS,
+	OPTION_LEASE,
+	OPTION_TTL,
 	OPTION_POLICY,
 	OPTION_FAIL_ON,
 	OPTION_STRICT,
@@ -58,6 +64,10 @@ static const struct {
 	{"events", OPTION_EVENTS, RUN | WATCH, "FILE|fd:N", "every request, response, finding, hole, ... as JSON lines"},
 	{"record", OPTION_RECORD, RUN | WATCH, "FILE", "keep everything for `replay`; FILE will hold bodies and secrets"},
 	{"junit", OPTION_JUNIT, RUN, "FILE", "a test report: one case per finding and per thing not seen"},
+	{"db", OPTION_DB, RUN | WATCH, "FILE", "the account book of model calls (SQLite): see `report`"},
+	{"keep-results", OPTION_KEEP_RESULTS, RUN | WATCH, NULL, "with the answers of model calls, which may hold secrets"},
+	{"lease", OPTION_LEASE, RUN | WATCH, "TIME", "a call in it is pending this long at most (900); 90, 15m, 2h, 7d"},
+	{"ttl", OPTION_TTL, RUN | WATCH, "TIME", "remove from it what is older"},
 	{"policy", OPTION_POLICY, RUN | WATCH, "FILE", "what you know of your calls: see `check-policy`; other options outrank it"},
 	{"fail-on", OPTION_FAIL_ON, RUN, "SEVERITY", "exit 10 from this severity on: info, low, medium, high (medium)"},
 	{"strict", OPTION_STRICT, RUN | WATCH, NULL, "every repeat is at least medium, PUT and DELETE too"},
@@ -245,6 +255,16 @@ static const char *take_option(enum command_line_verb verb, int id, const char *
 	case OPTION_JUNIT:
 		line->junit = value;
 		return NULL;
+	case OPTION_DB:
+		line->db = value;
+		return NULL;
+	case OPTION_KEEP_RESULTS:
+		line->keep_results = true;
+		return NULL;
+	case OPTION_LEASE:
+		return duration_parse(value, &line->lease_ns) ? DURATION_WANTED : NULL;
+	case OPTION_TTL:
+		return duration_parse(value, &line->ttl_ns) ? DURATION_WANTED : NULL;
 	case OPTION_POLICY:
 		return take_policy(value, line);
 	case OPTION_FAIL_ON:
@@ -363,7 +383,7 @@ enum command_line_result command_line_parse(enum command_line_verb verb, int arg
 					    struct command_line *ret_line)
 {
 	struct option longs[TABLE_SIZE + 1] = {0};
-	struct command_line line = {.linger_ns = 1000000000ULL};
+	struct command_line line = {.linger_ns = 1000000000ULL, .lease_ns = STORE_LEASE_NS};
 	enum command_line_result result;
 	size_t count = 0;
 

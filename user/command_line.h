@@ -20,6 +20,10 @@ struct command_line {
 	const char *events;
 	const char *recording;
 	const char *junit;
+	const char *db;	    /* the store; NULL = none */
+	int64_t lease_ns;   /* 900 s */
+	int64_t ttl_ns;	    /* 0 = nothing is removed from it */
+	bool keep_results;
 	const char *user;   /* whose rights the command and the files get */
 	uint64_t linger_ns; /* 1 s */
 	bool quiet;	    /* no alerts, no summary line */

@@ -213,11 +213,23 @@ static int drop_answer(struct exchange *exchange, int err)
 	return err;
 }
 
+/* All of it or nothing: a part would be taken for the answer. */
+static int keep_followed(struct exchange *exchange, struct bytes plain)
+{
+	if (!exchange->call.keep_answer)
+		return 0;
+	if (exchange->answer.size + plain.size <= LIMIT_ANSWER_BYTES)
+		return buffer_append(&exchange->answer, plain);
+	exchange->call.keep_answer = false;
+	buffer_done(&exchange->answer);
+	return 0;
+}
+
 static int use_plain(struct exchange *exchange, struct bytes plain)
 {
 	if (exchange->call.answer_use == ANSWER_FOLLOWED) {
 		usage_reader_feed(exchange->usage, plain);
-		return 0;
+		return keep_followed(exchange, plain);
 	}
 	return buffer_append(&exchange->answer, plain);
 }

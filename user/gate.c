@@ -100,6 +100,8 @@ static void find_reasons(const struct gate *gate, const struct judge_options *op
 		}
 	if (gate->broken_that_matter)
 		incomplete(summary, "an HTTP stream broke off: what followed could not be read");
+	if (summary->closing->store_lost)
+		incomplete(summary, "rows of the store could not be written");
 	if (memory_lost)
 		incomplete(summary, "nightclerk ran out of memory");
 }

@@ -69,7 +69,8 @@ enum past_flag {
 	PAST_SERVER_READ_KNOWN = 1 << 8,
 	PAST_SERVER_READ_ALL = 1 << 9,
 	PAST_OWNER_GONE = 1 << 10,
-	PAST_FLAGS_ALL = (1 << 11) - 1,
+	PAST_ANSWER_CUT = 1 << 11, /* the HTTP message was whole, the model's answer in it was not */
+	PAST_FLAGS_ALL = (1 << 12) - 1,
 };
 
 struct survivor { /* a process of the tree that outlives the command */

@@ -285,6 +285,20 @@ static void what_could_not_be_seen(struct line *line, const struct summary *summ
 	line_unsigned(line, "usage_refused", summary->usage_refused);
 }
 
+/* store: rows written and rows lost; null where the run had none */
+static void line_store(struct line *line, const struct closing *closing)
+{
+	if (!closing->has_store) {
+		line_missing(line, "store", false);
+		return;
+	}
+	json_key(&line->json, "store");
+	json_object_open(&line->json);
+	line_unsigned(line, "rows", closing->store_rows);
+	line_unsigned(line, "lost", closing->store_lost);
+	json_object_close(&line->json);
+}
+
 int event_summary(const struct line_context *context, const struct summary *summary,
 		  struct buffer *out)
 {
@@ -297,5 +311,6 @@ int event_summary(const struct line_context *context, const struct summary *summ
 	line_unsigned(&line, "recursion_misses", summary->counters->recursion_misses);
 	what_it_took(&line, summary->closing);
 	what_could_not_be_seen(&line, summary);
+	line_store(&line, summary->closing);
 	return line_close(&line);
 }

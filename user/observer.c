@@ -8,6 +8,8 @@
 #include "cgroup.h"
 #include "control.h"
 #include "gate.h"
+#include "process.h"
+#include "store_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +29,10 @@
 #define CANARY_AFTER_NS (200 * 1000 * 1000ULL) /* its children have ended: what they sent is due by then */
 #define FINISH_NS (100 * 1000 * 1000ULL) /* longest wait for rings that are filled again and again */
 #define WAITING_REQUESTS_MAX 64
+#define STORE_BUSY_MS 1000   /* then a batch is tried again */
+#define STORE_SETTLE_MS 5000 /* longest wait for the store at the end */
+#define PAST_NS (24 * 3600 * 1000000000LL) /* attempts of earlier runs that count; design: across processes */
+#define PAST_MAX 20000			   /* the newest of them */
 
 /* A mark or sync that waits until everything sent before it has gone through. */
 struct waiting_request {
@@ -52,6 +58,8 @@ struct observer {
 	struct output *junit;
 	struct output *recording_file; /* observer->recording writes to a copy of its descriptor */
 	bool begun;		       /* observer_begin(): what was in the files may be gone */
+	struct store *store; /* until the writer takes it over */
+	struct store_writer *store_writer; /* NULL = none was asked for */
 	struct canary *canary; /* while it is being proved */
 	int control_fd;	       /* -1 = none */
 	struct waiting_request waiting[WAITING_REQUESTS_MAX];
@@ -81,29 +89,6 @@ static int64_t wall_offset(void)
 
 /* ---- facts of the run ---- */
 
-/* "6f1c...-..." -> 16 bytes; zeros where the file cannot be read. */
-static void read_boot_id(uint8_t boot_id[16])
-{
-	char text[64] = "";
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	size_t digits = 0;
-
-	memset(boot_id, 0, 16);
-	if (!file)
-		return;
-	if (!fgets(text, sizeof(text), file))
-		text[0] = '\0';
-	fclose(file);
-	for (const char *c = text; *c && digits < 32; c++) {
-		int value = *c >= '0' && *c <= '9' ? *c - '0' : *c >= 'a' && *c <= 'f' ? *c - 'a' + 10 : -1;
-
-		if (value < 0)
-			continue;
-		boot_id[digits / 2] = (uint8_t)(boot_id[digits / 2] << 4 | value);
-		digits++;
-	}
-}
-
 static int fill_facts(struct observer *observer)
 {
 	const struct observer_options *options = &observer->options;
@@ -111,7 +96,7 @@ static int fill_facts(struct observer *observer)
 	struct utsname kernel;
 	uint8_t run_id[8];
 
-	read_boot_id(facts->boot_id);
+	process_boot_id(facts->boot_id);
 	if (getrandom(facts->salt, sizeof(facts->salt), 0) != sizeof(facts->salt) ||
 	    getrandom(run_id, sizeof(run_id), 0) != sizeof(run_id))
 		return -errno;
@@ -177,11 +162,53 @@ static void close_output(struct output *output)
 	free(path);
 }
 
+static void write_store(struct observer *observer)
+{
+	char reason[STORE_REASON_MAX];
+
+	if (!observer->store_writer)
+		return;
+	store_writer_put(observer->store_writer, &observer->out.bookings, false);
+	if (store_writer_notice(observer->store_writer, reason))
+		fprintf(stderr, "nightclerk: %s; rows are kept in memory and tried again, continuing\n", reason);
+}
+
+/* Everything up to here is in the store, or it is counted as lost. */
+static void settle_store(struct observer *observer, struct closing *closing)
+{
+	struct store_counts counts;
+
+	if (!observer->store_writer)
+		return;
+	write_store(observer);
+	store_writer_settle(observer->store_writer, STORE_SETTLE_MS, &counts);
+	closing->has_store = true;
+	closing->store_rows = counts.rows;
+	closing->store_lost = counts.lost;
+}
+
+/* After the last booking. */
+static void close_store(struct observer *observer)
+{
+	struct store_counts counts;
+
+	if (!observer->store_writer)
+		return;
+	store_writer_settle(observer->store_writer, STORE_SETTLE_MS, &counts);
+	if (counts.lost)
+		fprintf(stderr, "nightclerk: %llu row%s missing in the store %s%s%s\n", (unsigned long long)counts.lost,
+			counts.lost == 1 ? " is" : "s are", observer->options.db, counts.reason[0] ? ": " : "",
+			counts.reason);
+	store_writer_free(observer->store_writer);
+	observer->store_writer = NULL;
+}
+
 static void write_out(struct observer *observer)
 {
 	write_lines(observer, observer->ledger, &observer->out.ledger);
 	write_lines(observer, observer->events, &observer->out.events);
 	write_lines(observer, observer->junit, &observer->out.junit);
+	write_store(observer);
 }
 
 /* ---- inputs ---- */
@@ -442,11 +469,13 @@ int observer_finish(struct observer *observer, int command_status)
 	find_survivors(observer, &closing.closing);
 	closing.closing.ring_size_bytes = capture_ring_size(observer->capture);
 	closing.closing.ring_peak_bytes = capture_ring_peak(observer->capture);
+	settle_store(observer, &closing.closing);
 	closing.now_ns = clock_ns(CLOCK_MONOTONIC);
 	closing.closing.wall_ms = (closing.now_ns - observer->facts.start_ns) / 1000000;
 	closing.closing.cpu_ms = own_cpu_ms();
 	feed(observer, &closing);
 	write_out(observer);
+	close_store(observer);
 	wait_for_readers(observer);
 	return err;
 }
@@ -653,8 +682,72 @@ static int prove_canary(struct observer *observer, char *reason)
 	return err;
 }
 
+/* ---- the store ---- */
+
+/* Without one the run goes on: what it would have written is counted as lost. */
+static void open_store(struct observer *observer)
+{
+	const struct observer_options *options = &observer->options;
+	struct store_options how = {
+		.path = options->db, .owner = options->owner, .create = true, .busy_ms = STORE_BUSY_MS};
+	char reason[STORE_REASON_MAX];
+
+	if (!options->db)
+		return;
+	if (store_open(&how, &observer->store, reason)) {
+		fprintf(stderr, "nightclerk: %s; the run goes on, its rows are counted as lost\n", reason);
+		return;
+	}
+	if (store_salt(options->db, &options->owner, observer->facts.salt, reason))
+		fprintf(stderr, "nightclerk: %s; principals do not match those of other runs, continuing\n", reason);
+}
+
+static void feed_past(void *context, const struct past_attempt *stored)
+{
+	struct observer *observer = context;
+	struct past_attempt past = *stored;
+	struct input input = {.kind = INPUT_PAST, .now_ns = observer->facts.start_ns, .past = &past};
+
+	/* A process of an earlier boot is gone; pid and start would say nothing of it. */
+	if (past.complete_ns == 0 &&
+	    (past.first_ns < observer->wall_offset_ns || process_is_gone(past.tgid, past.process_start_ns)))
+		past.flags |= PAST_OWNER_GONE;
+	feed(observer, &input);
+}
+
+/* What earlier runs left in the store goes through the same door as everything else, so a recording has it. */
+static void load_past(struct observer *observer)
+{
+	int64_t since_ns = (int64_t)observer->facts.start_ns + observer->wall_offset_ns - PAST_NS;
+
+	if (observer->store && store_past_attempts(observer->store, since_ns, PAST_MAX, feed_past, observer))
+		fprintf(stderr, "nightclerk: %s; attempts of earlier runs do not count, continuing\n",
+			store_reason(observer->store));
+}
+
+static int start_store_writer(struct observer *observer, char *reason)
+{
+	struct store_writer_options writer = {
+		.store = observer->store,
+		.ttl_ns = observer->options.ttl_ns,
+		.is_gone = process_is_gone,
+	};
+	int err;
+
+	if (!observer->options.db)
+		return 0;
+	store_run_of(&observer->facts, &observer->options.pipeline.judge, observer->options.lease_ns, &writer.run);
+	observer->store = NULL;
+	err = store_writer_new(&writer, &observer->store_writer);
+	if (err)
+		snprintf(reason, OUTPUT_REASON_MAX, "cannot start the thread that writes the store: %s", strerror(-err));
+	return err;
+}
+
 static int open_stages(struct observer *observer, char *reason)
 {
+	int err;
+
 	observer->sequencer = sequencer_new();
 	observer->options.pipeline.no_events = !observer->options.events;
 	observer->pipeline = pipeline_new(&observer->facts, &observer->options.pipeline, &observer->out);
@@ -662,14 +755,15 @@ static int open_stages(struct observer *observer, char *reason)
 		snprintf(reason, OUTPUT_REASON_MAX, "out of memory");
 		return -ENOMEM;
 	}
+	load_past(observer);
 	if (observer->options.canary) {
-		int err = prove_canary(observer, reason);
-
+		err = prove_canary(observer, reason);
 		if (err)
 			return err;
 	}
-	if (!observer->options.control)
-		return 0;
+	err = start_store_writer(observer, reason); /* its thread comes after the canary's fork */
+	if (err || !observer->options.control)
+		return err;
 	observer->control_fd = control_listen();
 	if (observer->control_fd < 0)
 		fprintf(stderr, "nightclerk: mark and sync will not work: %s, continuing\n", strerror(-observer->control_fd));
@@ -698,9 +792,12 @@ int observer_open(const struct observer_options *options, struct observer **ret_
 	sweep();
 	observer->options = *options;
 	observer->options.pipeline.junit = options->junit != NULL;
+	observer->options.pipeline.bookings = options->db != NULL;
 	observer->control_fd = -1;
 	snprintf(reason, OUTPUT_REASON_MAX, "no random numbers to be had");
 	err = fill_facts(observer);
+	if (!err)
+		open_store(observer);
 	if (!err)
 		err = capture_open(&options->capture, &observer->capture, reason);
 	if (!err) {
@@ -749,6 +846,10 @@ void observer_close(struct observer *observer)
 	if (err)
 		fprintf(stderr, "nightclerk: the recording is not whole: %s\n", strerror(-err));
 	close_files(observer);
+	store_writer_free(observer->store_writer);
+	store_close(observer->store);
+	bookings_clear(&observer->out.bookings);
+	buffer_done(&observer->out.bookings);
 	buffer_done(&observer->out.ledger);
 	buffer_done(&observer->out.events);
 	buffer_done(&observer->out.alerts);

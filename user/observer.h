@@ -21,6 +21,9 @@ struct observer_options {
 	const char *events;    /* path, "-", "fd:N"; NULL = none */
 	const char *recording; /* path; NULL = none */
 	const char *junit;     /* path; NULL = none */
+	const char *db;	       /* path of the store; NULL = none */
+	int64_t lease_ns;      /* of a pending row in it */
+	int64_t ttl_ns;	       /* > 0: what is older is removed from it */
 	bool append_mark;      /* mark the ledger as in use (`run`) */
 	bool canary;	       /* prove that the probe fires before anything else */
 	bool control;	       /* answer `mark` and `sync` */

@@ -140,6 +140,30 @@ static void identify(struct pipeline *pipeline, struct call *call)
 
 /* ---- findings ---- */
 
+static struct booking_context booking_context(const struct pipeline *pipeline)
+{
+	return (struct booking_context){.fingerprinter = pipeline->fingerprinter,
+					.wall_offset_ns = pipeline->line.wall_offset_ns,
+					.keep_results = pipeline->options.keep_results};
+}
+
+/* Only model calls are in the account book. */
+static void book(struct pipeline *pipeline, const struct call *call, uint64_t now_ns)
+{
+	struct booking_context context = booking_context(pipeline);
+
+	if (pipeline->options.bookings && call->class == CLASS_LLM)
+		lost(pipeline, book_attempt(&context, call, now_ns, &pipeline->output->bookings));
+}
+
+static void book_finding(struct pipeline *pipeline, const struct judgement *judgement, uint64_t now_ns)
+{
+	struct booking_context context = booking_context(pipeline);
+
+	if (pipeline->options.bookings && judgement->later_facts.class == CLASS_LLM)
+		lost(pipeline, book_judgement(&context, judgement, now_ns, &pipeline->output->bookings));
+}
+
 static void write_alert(struct pipeline *pipeline, const struct judgement *judgement, const struct call *call)
 {
 	bool renew = false;
@@ -159,6 +183,7 @@ static void report(struct pipeline *pipeline, const struct judgement *judgement,
 	gate_add(&pipeline->gate, &judgement->verdict);
 	if (judgement->attempt <= pipeline->options.judge.max_findings_per_call)
 		lost(pipeline, event_finding(&pipeline->line, judgement, now_ns, &pipeline->output->events));
+	book_finding(pipeline, judgement, now_ns);
 	write_alert(pipeline, judgement, call);
 }
 
@@ -191,6 +216,7 @@ static void report_changes(struct pipeline *pipeline, struct call *call, uint64_
 		gate_add(&pipeline->gate, &judgement.verdict);
 		if (judgement.attempt <= pipeline->options.judge.max_findings_per_call)
 			lost(pipeline, event_upgrade(&pipeline->line, &judgement, now_ns, &pipeline->output->events));
+		book_finding(pipeline, &judgement, now_ns);
 		write_alert(pipeline, &judgement, NULL);
 	}
 }
@@ -211,6 +237,7 @@ static bool says_nothing(const struct policy_rule *rule)
 /* What one call alone says: cut short, or given up by its client. */
 static void report_alone(struct pipeline *pipeline, const struct call *call, uint64_t now_ns)
 {
+	struct booking_context context = booking_context(pipeline);
 	enum finding finding = FINDING_NONE;
 
 	if (call->status && !call->response_complete &&
@@ -223,6 +250,8 @@ static void report_alone(struct pipeline *pipeline, const struct call *call, uin
 		return;
 	gate_add(&pipeline->gate, &(struct verdict){.finding = finding, .severity = SEVERITY_INFO});
 	lost(pipeline, event_call_finding(&pipeline->line, call, finding, now_ns, &pipeline->output->events));
+	if (pipeline->options.bookings && call->class == CLASS_LLM)
+		lost(pipeline, book_call_finding(&context, call, finding, now_ns, &pipeline->output->bookings));
 }
 
 /* ---- steps ---- */
@@ -249,6 +278,7 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 	call->answer_use = classify_wants_answer(call) ? ANSWER_KEPT
 			 : call->class == CLASS_LLM    ? ANSWER_FOLLOWED
 						       : ANSWER_UNREAD;
+	call->keep_answer = call->answer_use == ANSWER_FOLLOWED && pipeline->options.keep_results;
 	set_cgroup(pipeline, call);
 	gate_count_request(&pipeline->gate, call);
 	lost(pipeline, ledger_line(&pipeline->line, call, &pipeline->output->ledger));
@@ -256,6 +286,7 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 		lost(pipeline, event_request(&pipeline->line, call, &pipeline->output->events));
 		lost(pipeline, hops_request(pipeline->hops, call));
 	}
+	book(pipeline, call, now_ns);
 	if (is_safe(call) || (!call->has_fingerprint && call->idem_state != IDEM_PRESENT))
 		return;
 	lost(pipeline, attempts_add(pipeline->attempts, call, &judgement));
@@ -266,6 +297,7 @@ static void on_answered(struct pipeline *pipeline, struct call *call, uint64_t n
 {
 	report_changes(pipeline, call, now_ns);
 	gate_count_answer(&pipeline->gate, call);
+	book(pipeline, call, now_ns);
 	if (!pipeline->options.no_events) {
 		report_hops(pipeline, call, now_ns);
 		lost(pipeline, event_response(&pipeline->line, call, &pipeline->output->events));
@@ -282,6 +314,32 @@ static void on_blind(struct pipeline *pipeline, const struct connection_result *
 		pipeline->muted[SIDE_CLIENT] = result->flow[SIDE_CLIENT];
 	if (result->flow[SIDE_SERVER])
 		pipeline->muted[SIDE_SERVER] = result->flow[SIDE_SERVER];
+}
+
+static void book_blind_stream(struct pipeline *pipeline, const struct connection_result *result)
+{
+	struct booking_context context = booking_context(pipeline);
+
+	if (pipeline->options.bookings && result->blind != BLIND_OTHER)
+		lost(pipeline, book_blind(&context, &result->name.process, result->blind, result->bytes_out, result->bytes_in,
+					  result->now_ns, &pipeline->output->bookings));
+}
+
+/* The run's own row: ended_ns 0 at its start. */
+static void book_the_run(struct pipeline *pipeline, uint64_t ended_ns)
+{
+	struct booked_run run = {
+		.started_ns = (int64_t)pipeline->run->start_ns + pipeline->run->wall_offset_ns,
+		.ended_ns = ended_ns ? (int64_t)ended_ns + pipeline->line.wall_offset_ns : 0,
+		.hole_bytes = pipeline->summary.hole_bytes,
+	};
+
+	if (!pipeline->options.bookings)
+		return;
+	memcpy(run.boot_id, pipeline->run->boot_id, sizeof(run.boot_id));
+	for (int kind = 0; kind < BLIND_COUNT; kind++)
+		run.blind_streams += pipeline->summary.blind_streams[kind];
+	lost(pipeline, book_run(&run, &pipeline->output->bookings));
 }
 
 static void on_off_loopback(struct pipeline *pipeline, const struct connection_result *result)
@@ -306,6 +364,7 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 		break;
 	case CONNECTION_CHANGED:
 		report_changes(pipeline, result->call, result->now_ns);
+		book(pipeline, result->call, result->now_ns);
 		break;
 	case CONNECTION_ANSWERED:
 		on_answered(pipeline, result->call, result->now_ns);
@@ -327,6 +386,7 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 			  result->bytes_in);
 		lost(pipeline, event_blind(line, &result->name, result->blind, result->bytes_out, result->bytes_in,
 					   result->now_ns, events));
+		book_blind_stream(pipeline, result);
 		break;
 	case CONNECTION_BROKEN:
 		on_blind(pipeline, result);
@@ -375,6 +435,17 @@ static void on_mark(struct pipeline *pipeline, struct bytes label, uint64_t now_
 	pipeline->line.mark = buffer_bytes(&pipeline->mark);
 	pipeline->line.has_mark = true;
 	lost(pipeline, event_mark(&pipeline->line, label, now_ns, &pipeline->output->events));
+}
+
+/* What an earlier run left in the store: later calls are judged against it, it is not judged again. */
+static void on_past(struct pipeline *pipeline, const struct past_attempt *past)
+{
+	struct judgement ignored;
+	struct call call;
+
+	past_attempt_call(past, pipeline->line.wall_offset_ns, &call);
+	lost(pipeline, attempts_add(pipeline->attempts, &call, &ignored));
+	attempts_close(pipeline->attempts, &call);
 }
 
 static int write_junit(struct pipeline *pipeline, const struct summary *summary)
@@ -430,6 +501,7 @@ static void on_closing(struct pipeline *pipeline, const struct closing *closing,
 		lost(pipeline, write_junit(pipeline, summary));
 	close_gate(pipeline, now_ns);
 	lost(pipeline, event_summary(&pipeline->line, summary, &pipeline->output->events));
+	book_the_run(pipeline, now_ns);
 	close_gate(pipeline, now_ns);
 	gate_sentence(&pipeline->gate, summary, pipeline->summary_line, sizeof(pipeline->summary_line));
 }
@@ -453,6 +525,9 @@ int pipeline_feed(struct pipeline *pipeline, const struct input *input)
 		return 0;
 	case INPUT_MARK:
 		on_mark(pipeline, input->mark.label, input->now_ns);
+		return 0;
+	case INPUT_PAST:
+		on_past(pipeline, input->past);
 		return 0;
 	case INPUT_CLOSING:
 		on_closing(pipeline, &input->closing, input->now_ns);
@@ -504,6 +579,7 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 					       .fingerprinter = pipeline->fingerprinter,
 					       .policy_sha = options->policy ? policy_sha(options->policy) : NULL};
 	lost(pipeline, event_start(&pipeline->line, &options->judge, &output->events));
+	book_the_run(pipeline, 0);
 	return pipeline;
 }
 

@@ -7,6 +7,7 @@
 #define NIGHTCLERK_PIPELINE_H
 
 #include "alert.h"
+#include "booking.h"
 #include "connections.h"
 #include "policy.h"
 
@@ -16,6 +17,7 @@ struct pipeline_output {
 	struct buffer alerts; /* live blocks, where asked for; at the end, all of them */
 	struct buffer calls;  /* `watch`: one aligned line a call */
 	struct buffer junit;  /* a whole document, at the end, where asked for */
+	struct buffer bookings; /* for the store (booking.h), where asked for */
 };
 
 struct pipeline_options {
@@ -26,6 +28,8 @@ struct pipeline_options {
 	bool no_alerts;
 	bool no_events; /* nobody reads them: none is written of requests and responses */
 	bool junit;
+	bool bookings;	   /* there is a store to write */
+	bool keep_results; /* with the answers of model calls */
 	struct alert_style style;
 };
 

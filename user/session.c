@@ -145,10 +145,13 @@ void session_observer_options(const struct command_line *line, struct observer_o
 {
 	*ret_options = (struct observer_options){
 		.capture = line->capture,
-		.pipeline = {.judge = line->judge, .policy = line->policy},
+		.pipeline = {.judge = line->judge, .policy = line->policy, .keep_results = line->keep_results},
 		.ledger = line->ledger,
 		.events = line->events,
 		.recording = line->recording,
+		.db = line->db,
+		.lease_ns = line->lease_ns,
+		.ttl_ns = line->ttl_ns,
 		.canary = true,
 		.owner = output_owner_of_environment(),
 		.command = line->command ? line->command[0] : NULL,

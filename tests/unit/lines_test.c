@@ -777,6 +777,9 @@ static void sums_the_run_up_with_its_reconciliation(void **state)
 		.ring_peak_bytes = 4096,
 		.wall_ms = 1234,
 		.cpu_ms = 56,
+		.has_store = true,
+		.store_rows = 12,
+		.store_lost = 3,
 	};
 	static const struct counters counters = {
 		.value = {[WIRE_COUNTER_LOST_BYTES + WIRE_CAUSE_PAGES] = 9,
@@ -834,7 +837,7 @@ static void sums_the_run_up_with_its_reconciliation(void **state)
 		    "{\"pid\":4101,\"comm\":\"curl\",\"streams\":{\"tls\":1,\"other\":1},\"bytes_out\":17,\"bytes_in\":9},"
 		    "{\"pid\":\"unknown\",\"comm\":\"unknown\",\"streams\":{\"other\":1},\"bytes_out\":5,\"bytes_in\":0}],"
 		    "\"broken\":1,\"evicted\":6,\"survivor_"
-		    "count\":1,\"usage_refused\":4}\n");
+		    "count\":1,\"usage_refused\":4,\"store\":{\"rows\":12,\"lost\":3}}\n");
 }
 
 static void a_summary_without_a_command_has_no_status_of_one(void **state)
@@ -850,7 +853,7 @@ static void a_summary_without_a_command_has_no_status_of_one(void **state)
 		    "\"command\":null,\"command_status\":null,\"exit\":0,\"requests\":0,"
 		    "\"mutating\":0,\"findings\":{},");
 	assert_part(event_summary(&context, &summary, &out), "\"survivor_count\"",
-		    "\"survivor_count\":37,\"usage_refused\":0}\n");
+		    "\"survivor_count\":37,\"usage_refused\":0,\"store\":null}\n");
 	snprintf(run.command, sizeof(run.command), "flaky-tool");
 }
 

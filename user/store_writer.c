@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two buffers: the queue, which the caller fills under the lock, and the batch,
+ * which the thread writes without it. Whatever came while a batch was being
+ * written is the next batch, so the size of a transaction follows the load.
+ */
+#include "store_writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#define QUEUE_BYTES (64 * 1024 * 1024)
+#define BATCH_KEPT_BYTES (1024 * 1024)
+#define RETRY_MS 100
+#define PATIENCE_MS 30000 /* longest wait of a replay for room */
+#define SWEEP_NS (3600 * 1000000000LL)
+
+struct store_writer {
+	struct store_writer_options options;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t work;	/* the queue holds something, or it is over */
+	pthread_cond_t progress; /* a batch was written, or given up */
+	struct buffer queue;
+	struct buffer batch; /* the thread's own while busy */
+	bool busy;
+	bool give_up; /* what cannot be written at once is lost */
+	bool over;
+	bool noticed;
+	struct store_counts counts;
+	int64_t next_sweep_ns;
+};
+
+static int64_t wall_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static struct timespec monotonic_after(int ms)
+{
+	struct timespec when;
+
+	clock_gettime(CLOCK_MONOTONIC, &when);
+	when.tv_sec += ms / 1000;
+	when.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (when.tv_nsec >= 1000000000) {
+		when.tv_sec++;
+		when.tv_nsec -= 1000000000;
+	}
+	return when;
+}
+
+/* ---- the thread ---- */
+
+static void lose(struct store_writer *writer, struct buffer *bookings)
+{
+	writer->counts.lost += bookings_rows(bookings);
+	bookings_clear(bookings);
+}
+
+/* What will not go away by itself is not tried again: it would hold up all that follows. */
+static bool is_hopeless(int err)
+{
+	return err == -EINVAL || err == -EBADMSG;
+}
+
+/* Under the lock. True when the batch is done with. */
+static bool take_result(struct store_writer *writer, int err, size_t rows)
+{
+	if (!err) {
+		writer->counts.rows += rows;
+		return true;
+	}
+	snprintf(writer->counts.reason, sizeof(writer->counts.reason), "%s", store_reason(writer->options.store));
+	if (!is_hopeless(err) && !writer->give_up)
+		return false;
+	lose(writer, &writer->batch);
+	return true;
+}
+
+static void sweep_now_and_then(struct store_writer *writer)
+{
+	struct store_world world = {.now_ns = wall_clock_ns(), .is_gone = writer->options.is_gone};
+	struct store_swept swept;
+
+	if (world.now_ns < writer->next_sweep_ns)
+		return;
+	writer->next_sweep_ns = world.now_ns + SWEEP_NS;
+	hex_of(writer->options.run.boot_id, sizeof(writer->options.run.boot_id), world.boot);
+	store_sweep(writer->options.store, &world, writer->options.ttl_ns, &swept); /* else an hour later */
+}
+
+/* The lock is held but while it writes. */
+static void write_batch(struct store_writer *writer)
+{
+	size_t rows = bookings_rows(&writer->batch);
+	struct timespec retry;
+	int err;
+
+	pthread_mutex_unlock(&writer->lock);
+	err = store_book(writer->options.store, &writer->options.run, &writer->batch);
+	pthread_mutex_lock(&writer->lock);
+	if (!take_result(writer, err, rows)) {
+		retry = monotonic_after(RETRY_MS);
+		pthread_cond_timedwait(&writer->work, &writer->lock, &retry);
+		return;
+	}
+	if (writer->batch.capacity > BATCH_KEPT_BYTES)
+		buffer_done(&writer->batch);
+	pthread_cond_broadcast(&writer->progress);
+}
+
+static void *write_batches(void *argument)
+{
+	struct store_writer *writer = argument;
+
+	sweep_now_and_then(writer);
+	pthread_mutex_lock(&writer->lock);
+	while (!writer->over || writer->queue.size || writer->batch.size) {
+		if (writer->batch.size == 0 && writer->queue.size) {
+			struct buffer empty = writer->batch;
+
+			writer->batch = writer->queue;
+			writer->queue = empty;
+		}
+		writer->busy = writer->batch.size != 0;
+		if (writer->busy) {
+			write_batch(writer);
+			writer->busy = writer->batch.size != 0;
+			continue;
+		}
+		pthread_cond_broadcast(&writer->progress);
+		pthread_cond_wait(&writer->work, &writer->lock);
+		if (!writer->over) {
+			pthread_mutex_unlock(&writer->lock);
+			sweep_now_and_then(writer);
+			pthread_mutex_lock(&writer->lock);
+		}
+	}
+	pthread_mutex_unlock(&writer->lock);
+	return NULL;
+}
+
+/* ---- the caller ---- */
+
+void store_run_of(const struct run_facts *facts, const struct judge_options *judge, int64_t lease_ns,
+		  struct store_run *ret_run)
+{
+	struct store_run run = {.lease_ns = lease_ns};
+
+	memcpy(run.id, facts->run_id, sizeof(run.id));
+	memcpy(run.boot_id, facts->boot_id, sizeof(run.boot_id));
+	memcpy(run.schema_version, judge->schema_version, sizeof(run.schema_version));
+	*ret_run = run;
+}
+
+static int start_thread(struct store_writer *writer)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all); /* signals are for the thread that has a descriptor for them */
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	err = pthread_create(&writer->thread, NULL, write_batches, writer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+int store_writer_new(const struct store_writer_options *options, struct store_writer **ret_writer)
+{
+	struct store_writer *writer = calloc(1, sizeof(*writer));
+	pthread_condattr_t monotonic;
+	int err = 0;
+
+	if (!writer) {
+		store_close(options->store);
+		return -ENOMEM;
+	}
+	writer->options = *options;
+	pthread_mutex_init(&writer->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&writer->work, &monotonic);
+	pthread_cond_init(&writer->progress, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (options->ttl_ns <= 0)
+		writer->next_sweep_ns = INT64_MAX;
+	if (options->store)
+		err = start_thread(writer);
+	if (err) {
+		store_close(options->store);
+		free(writer);
+		return err;
+	}
+	*ret_writer = writer;
+	return 0;
+}
+
+static void enqueue(struct store_writer *writer, struct buffer *bookings)
+{
+	struct buffer empty;
+
+	if (writer->queue.size == 0) {
+		empty = writer->queue;
+		writer->queue = *bookings;
+		*bookings = empty;
+	} else if (buffer_append(&writer->queue, buffer_bytes(bookings))) {
+		lose(writer, bookings);
+		return;
+	}
+	buffer_clear(bookings); /* what they own went with them */
+	pthread_cond_signal(&writer->work);
+}
+
+/* A queue that is empty takes anything. */
+static bool has_room(const struct store_writer *writer, size_t bytes)
+{
+	return writer->queue.size == 0 || writer->queue.size + bytes <= QUEUE_BYTES;
+}
+
+void store_writer_put(struct store_writer *writer, struct buffer *bookings, bool patient)
+{
+	struct timespec until = monotonic_after(PATIENCE_MS);
+
+	if (bookings->size == 0)
+		return;
+	pthread_mutex_lock(&writer->lock);
+	while (patient && writer->options.store && !has_room(writer, bookings->size) &&
+	       pthread_cond_timedwait(&writer->progress, &writer->lock, &until) != ETIMEDOUT)
+		;
+	if (!writer->options.store || !has_room(writer, bookings->size))
+		lose(writer, bookings);
+	else
+		enqueue(writer, bookings);
+	pthread_mutex_unlock(&writer->lock);
+}
+
+bool store_writer_notice(struct store_writer *writer, char *text)
+{
+	bool news;
+
+	pthread_mutex_lock(&writer->lock);
+	news = writer->counts.reason[0] && !writer->noticed;
+	if (news) {
+		writer->noticed = true;
+		snprintf(text, STORE_REASON_MAX, "%.*s", STORE_REASON_MAX - 1, writer->counts.reason);
+	}
+	pthread_mutex_unlock(&writer->lock);
+	return news;
+}
+
+static bool is_idle(const struct store_writer *writer)
+{
+	return !writer->busy && writer->queue.size == 0;
+}
+
+void store_writer_settle(struct store_writer *writer, int wait_ms, struct store_counts *ret_counts)
+{
+	struct timespec until = monotonic_after(wait_ms);
+	bool patient = writer->options.store != NULL;
+
+	pthread_mutex_lock(&writer->lock);
+	while (patient && !is_idle(writer) &&
+	       pthread_cond_timedwait(&writer->progress, &writer->lock, &until) != ETIMEDOUT)
+		;
+	writer->give_up = true;
+	pthread_cond_signal(&writer->work);
+	while (patient && !is_idle(writer)) /* each batch gets one more try */
+		pthread_cond_wait(&writer->progress, &writer->lock);
+	writer->give_up = false;
+	*ret_counts = writer->counts;
+	pthread_mutex_unlock(&writer->lock);
+}
+
+void store_writer_free(struct store_writer *writer)
+{
+	struct store_counts ignored;
+
+	if (!writer)
+		return;
+	store_writer_settle(writer, 0, &ignored);
+	pthread_mutex_lock(&writer->lock);
+	writer->over = true;
+	pthread_cond_signal(&writer->work);
+	pthread_mutex_unlock(&writer->lock);
+	if (writer->options.store) {
+		pthread_join(writer->thread, NULL);
+		store_tidy(writer->options.store);
+	}
+	store_close(writer->options.store);
+	bookings_clear(&writer->queue);
+	buffer_done(&writer->queue);
+	buffer_done(&writer->batch);
+	pthread_mutex_destroy(&writer->lock);
+	pthread_cond_destroy(&writer->work);
+	pthread_cond_destroy(&writer->progress);
+	free(writer);
+}
