@@ -6,11 +6,13 @@
 #include "command_line.h"
 #include "duration.h"
 #include "policy_file.h"
+#include "report.h"
 #include "store.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <sys/stat.h>
+#include <time.h>
 
 enum option_id {
 	OPTION_LEDGER = 256,
@@ -21,6 +23,18 @@ enum option_id {
 	OPTION_KEEP_RESULTS,
 	OPTION_LEASE,
 	OPTION_TTL,
+	OPTION_KEY,
+	OPTION_REQUEST,
+	OPTION_PATH,
+	OPTION_MODEL,
+	OPTION_PROMPT,
+	OPTION_EXTRA,
+	OPTION_SINCE,
+	OPTION_JSON,
+	OPTION_CSV,
+	OPTION_PRICES,
+	OPTION_ASSERT,
+	OPTION_NOW,
 	OPTION_POLICY,
 	OPTION_FAIL_ON,
 	OPTION_STRICT,
@@ -45,6 +59,14 @@ enum option_id {
 
 #define RUN COMMAND_LINE_RUN
 #define WATCH COMMAND_LINE_WATCH
+#define ALL_OF_THE_STORE                                                                                           \
+	(COMMAND_LINE_RESERVE | COMMAND_LINE_COMMIT | COMMAND_LINE_GET | COMMAND_LINE_RELEASE | COMMAND_LINE_ONCE | \
+	 COMMAND_LINE_REPORT | COMMAND_LINE_SWEEP)
+#define CLAIM (COMMAND_LINE_RESERVE | COMMAND_LINE_ONCE)
+#define ASK (COMMAND_LINE_KEY | CLAIM)
+#define KEY_MAX 255
+#define COMMANDS (RUN | WATCH | COMMAND_LINE_ONCE)
+#define EVERY (RUN | WATCH | COMMAND_LINE_KEY | ALL_OF_THE_STORE)
 
 static const struct {
 	const char *name;
@@ -64,17 +86,29 @@ static const struct {
 	{"events", OPTION_EVENTS, RUN | WATCH, "FILE|fd:N", "every request, response, finding, hole, ... as JSON lines"},
 	{"record", OPTION_RECORD, RUN | WATCH, "FILE", "keep everything for `replay`; FILE will hold bodies and secrets"},
 	{"junit", OPTION_JUNIT, RUN, "FILE", "a test report: one case per finding and per thing not seen"},
-	{"db", OPTION_DB, RUN | WATCH, "FILE", "the account book of model calls (SQLite): see `report`"},
+	{"db", OPTION_DB, RUN | WATCH | ALL_OF_THE_STORE, "FILE", "the account book of model calls (SQLite): see `report`"},
 	{"keep-results", OPTION_KEEP_RESULTS, RUN | WATCH, NULL, "with the answers of model calls, which may hold secrets"},
-	{"lease", OPTION_LEASE, RUN | WATCH, "TIME", "a call in it is pending this long at most (900); 90, 15m, 2h, 7d"},
-	{"ttl", OPTION_TTL, RUN | WATCH, "TIME", "remove from it what is older"},
-	{"policy", OPTION_POLICY, RUN | WATCH, "FILE", "what you know of your calls: see `check-policy`; other options outrank it"},
+	{"key", OPTION_KEY, COMMAND_LINE_ONCE | COMMAND_LINE_REPORT, "KEY", "the one that `key` prints, or any text of your own"},
+	{"request", OPTION_REQUEST, ASK, "FILE", "the body of the request, as it will be sent; - is standard input"},
+	{"path", OPTION_PATH, ASK, "PATH", "where it will be sent to: /v1/chat/completions"},
+	{"model", OPTION_MODEL, ASK, "NAME", "without HTTP: the model ..."},
+	{"prompt", OPTION_PROMPT, ASK, "FILE", "... and a file with all that it is asked; - is standard input"},
+	{"extra", OPTION_EXTRA, ASK, "TEXT", "part of the key: a commit, a version of the job"},
+	{"lease", OPTION_LEASE, RUN | WATCH | CLAIM, "TIME", "a call in it is pending this long at most (900); 90, 15m, 2h, 7d"},
+	{"ttl", OPTION_TTL, RUN | WATCH | CLAIM | COMMAND_LINE_SWEEP, "TIME", "what is older does not count, or is removed"},
+	{"since", OPTION_SINCE, COMMAND_LINE_REPORT, "TIME", "only what began after it: 24h, 7d, 2026-12-01, 2026-12-01T08:00:00Z"},
+	{"json", OPTION_JSON, COMMAND_LINE_REPORT, NULL, "as one JSON object"},
+	{"csv", OPTION_CSV, COMMAND_LINE_REPORT, NULL, "as CSV"},
+	{"prices", OPTION_PRICES, COMMAND_LINE_REPORT, "FILE", "{\"MODEL\": {\"input\": 2.5, \"cached\": 1.25, \"output\": 10}} a million tokens"},
+	{"assert", OPTION_ASSERT, COMMAND_LINE_REPORT, "TEXT", "exit 10 unless it holds of every call: billed<=1"},
+	{"now", OPTION_NOW, ALL_OF_THE_STORE, "SECONDS", "the time, for tests"},
+	{"policy", OPTION_POLICY, RUN | WATCH | ASK, "FILE", "what you know of your calls: see `check-policy`; other options outrank it"},
 	{"fail-on", OPTION_FAIL_ON, RUN, "SEVERITY", "exit 10 from this severity on: info, low, medium, high (medium)"},
 	{"strict", OPTION_STRICT, RUN | WATCH, NULL, "every repeat is at least medium, PUT and DELETE too"},
 	{"allow-incomplete", OPTION_ALLOW_INCOMPLETE, RUN, NULL, "do not exit 11 when something was not seen"},
 	{"allow-blind", OPTION_ALLOW_BLIND, RUN, "KIND,...",
 	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late"},
-	{"schema-version", OPTION_SCHEMA_VERSION, RUN | WATCH, "TEXT",
+	{"schema-version", OPTION_SCHEMA_VERSION, RUN | WATCH | ASK, "TEXT",
 	 "part of every model call's key: another one is other work (v1)"},
 	{"linger", OPTION_LINGER, RUN, "SECONDS", "wait this long for open calls after the command ended (1)"},
 	{"user", OPTION_USER, RUN, "NAME", "run the command and open the files as this user"},
@@ -82,27 +116,88 @@ static const struct {
 	{"ring-size", OPTION_RING_SIZE, RUN | WATCH, "BYTES", "kernel buffer, a power of two (64M); K, M and G are understood"},
 	{"door", OPTION_DOOR, RUN | WATCH, "NAME", "auto, tracepoint or kprobe (auto)"},
 	{"quiet", OPTION_QUIET, RUN, NULL, "no alerts and no summary line"},
-	{"help", OPTION_HELP, RUN | WATCH, NULL, "this text"},
+	{"help", OPTION_HELP, EVERY, NULL, "this text"},
 };
 
 #define TABLE_SIZE (sizeof(table) / sizeof(table[0]))
 
-static const char *verb_name(enum command_line_verb verb)
+static const struct {
+	enum command_line_verb verb;
+	const char *name;
+	const char *usage; /* and what it does */
+	const char *ends;
+} verbs[] = {
+	{RUN, "run",
+	 "usage: nightclerk run [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
+	 "Runs COMMAND, writes down every HTTP call that it and its children send over\n"
+	 "loopback, and fails when the same mutating call was sent twice.\n",
+	 "Exit status: the command's own; 10 a finding at or above --fail-on; 11 cannot tell;\n"
+	 "125 nightclerk could not start or watch; 126 not executable; 127 not found.\n"},
+	{WATCH, "watch",
+	 "usage: nightclerk watch SCOPE [OPTIONS]\n"
+	 "       nightclerk watch [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
+	 "Shows HTTP calls over loopback as they complete, and repeats as they happen.\n"
+	 "SCOPE is one of --pid, --cgroup, --uid, --comm, --port, --all. Ctrl-C ends it.\n",
+	 "Exit status: 0; 1 it could not watch; 2 usage.\n"},
+	{COMMAND_LINE_KEY, "key",
+	 "usage: nightclerk key --request FILE --path PATH [--extra TEXT]\n"
+	 "       nightclerk key --model NAME --prompt FILE [--extra TEXT]\n\n"
+	 "Prints the key under which the wire will count that request (without --extra), or\n"
+	 "that of a job without HTTP.\n",
+	 "Exit status: 0; 1 the file cannot be read, or is no request of a model; 2 usage.\n"},
+	{COMMAND_LINE_RESERVE, "reserve",
+	 "usage: nightclerk reserve KEY [OPTIONS]\n"
+	 "       nightclerk reserve --request FILE --path PATH [OPTIONS]\n\n"
+	 "Asks whether a piece of work is to be done: of all who ask, one is told to go on.\n",
+	 "Exit status: 0 reserved: do it, then `commit`; 3 done: a kept result is printed;\n"
+	 "4 somebody else is at it; 1 the store cannot be used; 2 usage.\n"},
+	{COMMAND_LINE_COMMIT, "commit",
+	 "usage: nightclerk commit KEY [FILE] [OPTIONS]\n\n"
+	 "Makes a piece of work done, with what FILE holds as its result; - is standard input.\n"
+	 "The first result stays.\n",
+	 "Exit status: 0 it is done; 1 the store cannot be used; 2 usage.\n"},
+	{COMMAND_LINE_GET, "get", "usage: nightclerk get KEY [OPTIONS]\n\nPrints the kept result of a piece of work.\n",
+	 "Exit status: 0 printed; 3 done, but no result was kept; 4 pending; 5 neither;\n"
+	 "1 the store cannot be used; 2 usage.\n"},
+	{COMMAND_LINE_RELEASE, "release",
+	 "usage: nightclerk release KEY [OPTIONS]\n\nGives a reservation back: the next one who asks gets it.\n",
+	 "Exit status: 0 given back, or nobody had reserved it; 1 the store cannot be used; 2 usage.\n"},
+	{COMMAND_LINE_ONCE, "once",
+	 "usage: nightclerk once --key KEY [OPTIONS] -- COMMAND [ARGUMENT...]\n"
+	 "       nightclerk once --request FILE --path PATH [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
+	 "Runs COMMAND and keeps what it prints; a second call prints that and runs nothing.\n",
+	 "Exit status: 0 what was kept is printed; else that of the command, which is kept only\n"
+	 "when it is 0; 3 done, but no output was kept; 4 somebody else is at it; 125 the store\n"
+	 "cannot be used; 126 not executable; 127 not found.\n"},
+	{COMMAND_LINE_REPORT, "report",
+	 "usage: nightclerk report [OPTIONS]\n\n"
+	 "The bank statement: what every model, process, path and day asked, got and cost.\n",
+	 "Exit status: 0; 10 an --assert does not hold; 1 the store cannot be used; 2 usage.\n"},
+	{COMMAND_LINE_SWEEP, "sweep",
+	 "usage: nightclerk sweep [--ttl TIME] [OPTIONS]\n\n"
+	 "Marks what was left pending as abandoned, and removes what is older than --ttl.\n",
+	 "Exit status: 0; 1 the store cannot be used; 2 usage.\n"},
+};
+
+#define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
+
+static size_t verb_index(enum command_line_verb verb)
 {
-	return verb == COMMAND_LINE_RUN ? "run" : "watch";
+	size_t i = 0;
+
+	while (i + 1 < VERB_COUNT && verbs[i].verb != verb)
+		i++;
+	return i;
+}
+
+const char *command_line_verb_name(enum command_line_verb verb)
+{
+	return verbs[verb_index(verb)].name;
 }
 
 static void print_help(enum command_line_verb verb)
 {
-	if (verb == COMMAND_LINE_RUN)
-		printf("usage: nightclerk run [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
-		       "Runs COMMAND, writes down every HTTP call that it and its children send over\n"
-		       "loopback, and fails when the same mutating call was sent twice.\n\n");
-	else
-		printf("usage: nightclerk watch SCOPE [OPTIONS]\n"
-		       "       nightclerk watch [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
-		       "Shows HTTP calls over loopback as they complete, and repeats as they happen.\n"
-		       "SCOPE is one of --pid, --cgroup, --uid, --comm, --port, --all. Ctrl-C ends it.\n\n");
+	printf("%s\n", verbs[verb_index(verb)].usage);
 	for (size_t i = 0; i < TABLE_SIZE; i++) {
 		char left[40];
 
@@ -112,11 +207,9 @@ static void print_help(enum command_line_verb verb)
 			 table[i].argument ? table[i].argument : "");
 		printf("  %-22s %s\n", left, table[i].help);
 	}
-	if (verb == COMMAND_LINE_RUN)
-		printf("\nExit status: the command's own; 10 a finding at or above --fail-on; 11 cannot tell;\n"
-		       "125 nightclerk could not start or watch; 126 not executable; 127 not found.\n");
-	else
-		printf("\nExit status: 0; 1 it could not watch; 2 usage.\n");
+	if (verb & ALL_OF_THE_STORE)
+		printf("\nWithout --db, the store is the file that NIGHTCLERK_DB names.\n");
+	printf("\n%s", verbs[verb_index(verb)].ends);
 }
 
 static int parse_size(const char *text, size_t *ret_size)
@@ -239,6 +332,75 @@ static const char *take_policy(const char *path, struct command_line *line)
 	return NULL;
 }
 
+static const char *take_assertion(const char *text, struct report_line *report)
+{
+	struct assertion parsed;
+
+	if (report->assertion_count == ASSERTIONS_MAX)
+		return "may be given eight times";
+	if (assertion_parse(text, &parsed))
+		return "takes NAME OP NUMBER: billed<=1; " ASSERTION_WANTED;
+	report->assertions[report->assertion_count++] = text;
+	return NULL;
+}
+
+static const char *take_now(const char *text, struct command_line *line)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds > 0 && seconds < 9e9))
+		return "takes Unix seconds";
+	line->now_ns = (int64_t)(seconds * 1e9);
+	return NULL;
+}
+
+/* What is about the store. NULL with *ret_taken false: it is not. */
+static const char *take_store_option(int id, const char *value, struct command_line *line, bool *ret_taken)
+{
+	const char **const texts[] = {
+		[OPTION_DB - OPTION_LEDGER] = &line->db,
+		[OPTION_KEY - OPTION_LEDGER] = &line->key,
+		[OPTION_REQUEST - OPTION_LEDGER] = &line->asked.request,
+		[OPTION_PATH - OPTION_LEDGER] = &line->asked.path,
+		[OPTION_MODEL - OPTION_LEDGER] = &line->asked.model,
+		[OPTION_PROMPT - OPTION_LEDGER] = &line->asked.prompt,
+		[OPTION_EXTRA - OPTION_LEDGER] = &line->asked.extra,
+		[OPTION_PRICES - OPTION_LEDGER] = &line->report.prices,
+		[OPTION_HELP - OPTION_LEDGER] = NULL,
+	};
+
+	*ret_taken = true;
+	switch (id) {
+	case OPTION_KEEP_RESULTS:
+		line->keep_results = true;
+		return NULL;
+	case OPTION_LEASE:
+		return duration_parse(value, &line->lease_ns) ? DURATION_WANTED : NULL;
+	case OPTION_TTL:
+		return duration_parse(value, &line->ttl_ns) ? DURATION_WANTED : NULL;
+	case OPTION_SINCE:
+		line->report.since = value;
+		return since_parse(value, line->now_ns, &line->report.since_ns)
+			       ? "takes a time before now or a date: 24h, 7d, 2026-12-01, 2026-12-01T08:00:00Z" : NULL;
+	case OPTION_JSON:
+		line->report.json = true;
+		return NULL;
+	case OPTION_CSV:
+		line->report.csv = true;
+		return NULL;
+	case OPTION_ASSERT:
+		return take_assertion(value, &line->report);
+	case OPTION_NOW:
+		return take_now(value, line);
+	default:
+		*ret_taken = texts[id - OPTION_LEDGER] != NULL;
+		if (*ret_taken)
+			*texts[id - OPTION_LEDGER] = value;
+		return NULL;
+	}
+}
+
 static const char *take_option(enum command_line_verb verb, int id, const char *value, struct command_line *line)
 {
 	switch (id) {
@@ -255,16 +417,6 @@ static const char *take_option(enum command_line_verb verb, int id, const char *
 	case OPTION_JUNIT:
 		line->junit = value;
 		return NULL;
-	case OPTION_DB:
-		line->db = value;
-		return NULL;
-	case OPTION_KEEP_RESULTS:
-		line->keep_results = true;
-		return NULL;
-	case OPTION_LEASE:
-		return duration_parse(value, &line->lease_ns) ? DURATION_WANTED : NULL;
-	case OPTION_TTL:
-		return duration_parse(value, &line->ttl_ns) ? DURATION_WANTED : NULL;
 	case OPTION_POLICY:
 		return take_policy(value, line);
 	case OPTION_FAIL_ON:
@@ -307,13 +459,78 @@ static const char *take_option(enum command_line_verb verb, int id, const char *
 
 static enum command_line_result complain(enum command_line_verb verb, const char *name, const char *what)
 {
-	fprintf(stderr, "nightclerk %s: %s%s%s%s; see nightclerk %s --help\n", verb_name(verb), name ? "--" : "",
-		name ? name : "", name ? " " : "", what, verb_name(verb));
+	fprintf(stderr, "nightclerk %s: %s%s%s%s; see nightclerk %s --help\n", command_line_verb_name(verb), name ? "--" : "",
+		name ? name : "", name ? " " : "", what, command_line_verb_name(verb));
 	return COMMAND_LINE_BAD;
+}
+
+/* What is asked of a model is a request or a prompt, and each has two parts. */
+static const char *wrong_with_asked(const struct asked *asked)
+{
+	if (asked->request && (asked->model || asked->prompt))
+		return "give --request or --prompt, not both";
+	if (!asked->request != !asked->path)
+		return "--request and --path belong together";
+	if (!asked->model != !asked->prompt)
+		return "--model and --prompt belong together";
+	return NULL;
+}
+
+static bool is_asked(const struct command_line *line)
+{
+	return line->asked.request || line->asked.prompt;
+}
+
+/* KEY, and FILE of `commit`. */
+static enum command_line_result take_operands(enum command_line_verb verb, int argc, char **argv, struct command_line *line)
+{
+	bool takes_key = verb & (COMMAND_LINE_RESERVE | COMMAND_LINE_COMMIT | COMMAND_LINE_GET | COMMAND_LINE_RELEASE);
+
+	if (takes_key && optind < argc)
+		line->key = argv[optind++];
+	if (verb == COMMAND_LINE_COMMIT && optind < argc)
+		line->result = argv[optind++];
+	if (optind < argc)
+		return complain(verb, NULL, "there is an argument too many");
+	return COMMAND_LINE_OK;
+}
+
+static enum command_line_result finish_store(enum command_line_verb verb, int argc, char **argv, struct command_line *line)
+{
+	const char *wrong = wrong_with_asked(&line->asked);
+	bool wants_key = verb & ALL_OF_THE_STORE & ~(COMMAND_LINE_REPORT | COMMAND_LINE_SWEEP);
+
+	if (wrong)
+		return complain(verb, NULL, wrong);
+	if (verb != COMMAND_LINE_ONCE && take_operands(verb, argc, argv, line) != COMMAND_LINE_OK)
+		return COMMAND_LINE_BAD;
+	if (verb == COMMAND_LINE_ONCE && optind >= argc)
+		return complain(verb, NULL, "no command given: nightclerk once --key KEY -- COMMAND [ARGUMENT...]");
+	if (verb == COMMAND_LINE_ONCE) {
+		line->command = argv + optind;
+		line->command_argc = argc - optind;
+	}
+	if (verb == COMMAND_LINE_KEY && !is_asked(line))
+		return complain(verb, NULL, "the key of what? give --request and --path, or --model and --prompt");
+	if (wants_key && !line->key && !is_asked(line))
+		return complain(verb, NULL, "which one? give a KEY; `nightclerk key` makes one");
+	if (wants_key && line->key && (strlen(line->key) > KEY_MAX || !*line->key))
+		return complain(verb, NULL, "a KEY has 1 to 255 bytes");
+	if (line->report.since) /* again: --now may have come after it */
+		since_parse(line->report.since, line->now_ns, &line->report.since_ns);
+	if (line->report.json && line->report.csv)
+		return complain(verb, NULL, "give --json or --csv, not both");
+	if ((verb & ALL_OF_THE_STORE) && !line->db)
+		line->db = getenv("NIGHTCLERK_DB");
+	if ((verb & ALL_OF_THE_STORE) && (!line->db || !*line->db))
+		return complain(verb, NULL, "which store? give --db FILE, or set NIGHTCLERK_DB");
+	return COMMAND_LINE_OK;
 }
 
 static enum command_line_result finish(enum command_line_verb verb, int argc, char **argv, struct command_line *line)
 {
+	if (!(verb & (RUN | WATCH)))
+		return finish_store(verb, argc, argv, line);
 	if (optind < argc && line->scope[0])
 		return complain(verb, NULL, "give a scope or a command, not both");
 	if (optind >= argc && verb == COMMAND_LINE_RUN)
@@ -358,20 +575,24 @@ static enum command_line_result take_options(enum command_line_verb verb, int ar
 	bool given[OPTION_HELP - OPTION_LEDGER + 1] = {false};
 	int id, index = 0;
 
-	while ((id = getopt_long(argc, argv, "+:h", longs, &index)) != -1) {
+	/* Options may follow a KEY, but never a COMMAND. */
+	while ((id = getopt_long(argc, argv, verb & COMMANDS ? "+:h" : ":h", longs, &index)) != -1) {
 		const char *wrong;
+		bool taken;
 
 		if (id == OPTION_HELP || id == 'h') {
 			print_help(verb);
 			return COMMAND_LINE_HELP;
 		}
 		if (id == ':' || id == '?') {
-			fprintf(stderr, "nightclerk %s: %s %s; see nightclerk %s --help\n", verb_name(verb), argv[optind - 1],
-				id == ':' ? "wants a value" : "is not an option of it", verb_name(verb));
+			fprintf(stderr, "nightclerk %s: %s %s; see nightclerk %s --help\n", command_line_verb_name(verb), argv[optind - 1],
+				id == ':' ? "wants a value" : "is not an option of it", command_line_verb_name(verb));
 			return COMMAND_LINE_BAD;
 		}
 		given[id - OPTION_LEDGER] = true;
-		wrong = take_option(verb, id, optarg, line);
+		wrong = take_store_option(id, optarg, line, &taken);
+		if (!taken)
+			wrong = take_option(verb, id, optarg, line);
 		if (wrong)
 			return complain(verb, longs[index].name, wrong);
 	}
@@ -379,11 +600,19 @@ static enum command_line_result take_options(enum command_line_verb verb, int ar
 	return COMMAND_LINE_OK;
 }
 
+static int64_t wall_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
 enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,
 					    struct command_line *ret_line)
 {
 	struct option longs[TABLE_SIZE + 1] = {0};
-	struct command_line line = {.linger_ns = 1000000000ULL, .lease_ns = STORE_LEASE_NS};
+	struct command_line line = {.linger_ns = 1000000000ULL, .lease_ns = STORE_LEASE_NS, .now_ns = wall_clock_ns()};
 	enum command_line_result result;
 	size_t count = 0;
 

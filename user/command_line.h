@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command lines of `nightclerk run` and `nightclerk watch`.
+ * The command lines of `run`, `watch` and of everything about the store.
  */
 #ifndef NIGHTCLERK_COMMAND_LINE_H
 #define NIGHTCLERK_COMMAND_LINE_H
@@ -9,7 +9,38 @@
 #include "options.h"
 #include "policy.h"
 
-enum command_line_verb { COMMAND_LINE_RUN = 1, COMMAND_LINE_WATCH = 2 }; /* bits */
+enum command_line_verb { /* bits */
+	COMMAND_LINE_RUN = 1 << 0,
+	COMMAND_LINE_WATCH = 1 << 1,
+	COMMAND_LINE_KEY = 1 << 2,
+	COMMAND_LINE_RESERVE = 1 << 3,
+	COMMAND_LINE_COMMIT = 1 << 4,
+	COMMAND_LINE_GET = 1 << 5,
+	COMMAND_LINE_RELEASE = 1 << 6,
+	COMMAND_LINE_ONCE = 1 << 7,
+	COMMAND_LINE_REPORT = 1 << 8,
+	COMMAND_LINE_SWEEP = 1 << 9,
+};
+
+#define ASSERTIONS_MAX 8
+
+/* What is asked of a model, before it is: a request, or a model and a prompt. */
+struct asked {
+	const char *request; /* file with the body; "-" = standard input */
+	const char *path;    /* "/v1/chat/completions" */
+	const char *model;
+	const char *prompt; /* file; "-" = standard input */
+	const char *extra;  /* part of the key, of the caller's choice */
+};
+
+struct report_line {
+	const char *since; /* as given; NULL = from the first row on */
+	int64_t since_ns;  /* the same; 0 then */
+	bool json, csv;
+	const char *prices; /* file; NULL = none */
+	const char *assertions[ASSERTIONS_MAX];
+	size_t assertion_count;
+};
 
 struct command_line {
 	struct judge_options judge; /* the command line over the policy over the defaults */
@@ -24,6 +55,11 @@ struct command_line {
 	int64_t lease_ns;   /* 900 s */
 	int64_t ttl_ns;	    /* 0 = nothing is removed from it */
 	bool keep_results;
+	const char *key;    /* as given; NULL = from what is asked */
+	const char *result; /* commit: file, "-" = standard input; NULL = none */
+	struct asked asked;
+	struct report_line report;
+	int64_t now_ns; /* CLOCK_REALTIME, or what --now says */
 	const char *user;   /* whose rights the command and the files get */
 	uint64_t linger_ns; /* 1 s */
 	bool quiet;	    /* no alerts, no summary line */
@@ -33,6 +69,9 @@ struct command_line {
 };
 
 enum command_line_result { COMMAND_LINE_OK, COMMAND_LINE_HELP, COMMAND_LINE_BAD };
+
+/* "run", "watch", ... */
+const char *command_line_verb_name(enum command_line_verb verb);
 
 /* Fills *ret_line from argv; says what is wrong on stderr, or prints the help on stdout. */
 enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,

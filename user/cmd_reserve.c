@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `nightclerk reserve`, `commit`, `get`, `release`: a job asks before it calls.
+ */
+#include "asked.h"
+#include "commands.h"
+
+#include <errno.h>
+
+static int print_result(const struct asking *asking)
+{
+	int err = asked_print(buffer_bytes(&asking->result));
+
+	if (err)
+		fprintf(stderr, "nightclerk: cannot write: %s\n", strerror(-err));
+	return err ? 1 : 0;
+}
+
+static int reserve(struct asking *asking)
+{
+	struct store_claim claim = asking_claim(asking, "reserve");
+	enum store_answer answer;
+	bool has_result;
+
+	if (store_reserve(asking->store, &claim, &answer, &asking->result, &has_result))
+		return asking_failed(asking, 1);
+	if (answer == STORE_RESERVED)
+		return 0;
+	if (answer == STORE_PENDING)
+		return EXIT_PENDING;
+	return has_result && print_result(asking) ? 1 : EXIT_DONE;
+}
+
+static int commit(struct asking *asking)
+{
+	struct store_claim claim = asking_claim(asking, "reserve");
+	const char *file = asking->line.result;
+	bool first;
+
+	if (file && asked_file(file, &asking->result))
+		return 1;
+	if (store_commit(asking->store, &claim, buffer_bytes(&asking->result), file != NULL, &first))
+		return asking_failed(asking, 1);
+	if (!first)
+		fprintf(stderr, "nightclerk commit: it was done already; the first result stays\n");
+	return 0;
+}
+
+static int get(struct asking *asking)
+{
+	enum store_answer answer;
+	bool has_result;
+
+	if (store_get(asking->store, asking->key, &answer, &asking->result, &has_result))
+		return asking_failed(asking, 1);
+	if (answer == STORE_DONE && has_result)
+		return print_result(asking);
+	return answer == STORE_DONE ? EXIT_DONE : answer == STORE_PENDING ? EXIT_PENDING : EXIT_ABSENT;
+}
+
+static int release(struct asking *asking)
+{
+	struct store_claim claim = asking_claim(asking, "reserve");
+	bool pending;
+
+	if (store_release(asking->store, &claim, "released", &pending))
+		return asking_failed(asking, 1);
+	if (!pending)
+		fprintf(stderr, "nightclerk release: nobody had reserved it\n");
+	return 0;
+}
+
+static int run(enum command_line_verb verb, int argc, char **argv, int (*act)(struct asking *asking))
+{
+	bool create = verb == COMMAND_LINE_RESERVE || verb == COMMAND_LINE_COMMIT;
+	struct asking asking;
+	int status = asking_start(verb, argc, argv, &asking);
+
+	if (status)
+		status--;
+	else if ((status = asking_open(&asking, create, 1)) == 0)
+		status = act(&asking);
+	asking_done(&asking);
+	return status;
+}
+
+int cmd_reserve(int argc, char **argv)
+{
+	return run(COMMAND_LINE_RESERVE, argc, argv, reserve);
+}
+
+int cmd_commit(int argc, char **argv)
+{
+	return run(COMMAND_LINE_COMMIT, argc, argv, commit);
+}
+
+int cmd_get(int argc, char **argv)
+{
+	return run(COMMAND_LINE_GET, argc, argv, get);
+}
+
+int cmd_release(int argc, char **argv)
+{
+	return run(COMMAND_LINE_RELEASE, argc, argv, release);
+}
