@@ -285,7 +285,10 @@ def a_signal_to_us_reaches_the_command(place):
     with open(fifo, encoding="utf-8") as file:
         equal(file.readline(), "up\n")
     process.send_signal(signal.SIGTERM)
-    equal(process.wait(60), 9)
+    try:
+        equal(process.wait(60), 9)
+    finally:
+        process.kill()
 
 
 # ---- report, sweep ----
