@@ -118,27 +118,46 @@ void usage_reading_init(struct usage_reading *reading)
  */
 static struct bytes unwrapped(struct bytes path)
 {
-	static const char *const wrappers[] = {"response.", "message.", "interaction."};
+	static const struct bytes response = {(const uint8_t *)"response.", 9}, message = {(const uint8_t *)"message.", 8},
+				  interaction = {(const uint8_t *)"interaction.", 12};
+	const struct bytes *wrapper;
 
 	if (bytes_starts_with(path, BYTES("[].")))
 		bytes_take(&path, 3);
-	for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++) {
-		struct bytes wrapper = bytes_of_string(wrappers[i]);
-
-		if (!bytes_starts_with(path, wrapper))
-			continue;
-		bytes_take(&path, wrapper.size);
+	switch (path.size ? path.data[0] : 0) { /* nearly every path is none of them */
+	case 'r':
+		wrapper = &response;
 		break;
+	case 'm':
+		wrapper = &message;
+		break;
+	case 'i':
+		wrapper = &interaction;
+		break;
+	default:
+		return path;
 	}
+	if (bytes_starts_with(path, *wrapper))
+		bytes_take(&path, wrapper->size);
 	return path;
 }
 
+/* A stream has dozens of members an event, most of them not in the table: size and last byte turn them away. */
 static unsigned int what_says(struct bytes path)
 {
+	uint8_t last;
+
 	path = unwrapped(path);
-	for (size_t i = 0; i < ROW_COUNT; i++)
-		if (member_rows[i].size == path.size && memcmp(member_rows[i].path, path.data, path.size) == 0)
-			return member_rows[i].says;
+	if (!path.size)
+		return MARK_NOTHING;
+	last = path.data[path.size - 1];
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const struct member_row *row = &member_rows[i];
+
+		if (row->size == path.size && (uint8_t)row->path[row->size - 1] == last &&
+		    memcmp(row->path, path.data, path.size) == 0)
+			return row->says;
+	}
 	return MARK_NOTHING;
 }
 
