@@ -258,9 +258,10 @@ static void update_facts(struct attempt_facts *facts, const struct call *call)
 	facts->owner_gone |= before.owner_gone;
 }
 
-static void update_group(struct alerts *alerts, const struct digest *id, const struct call *call)
+static void update_group(struct alerts *alerts, const struct digest *digest, const struct call *call)
 {
-	struct group *group = group_find(alerts, id);
+	const struct digest id = attempts_group(digest);
+	struct group *group = group_find(alerts, &id);
 
 	for (unsigned int i = 0; group && i < group->pair_count; i++) {
 		struct judgement *judgement = &group->pair[i].judgement;

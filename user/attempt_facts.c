@@ -26,9 +26,17 @@ static uint64_t hash_of_key(struct bytes key)
 	return hash ? hash : 1;
 }
 
-static uint32_t hash_of_cgroup(uint64_t id)
+/* 32 of its bits, all of which have a say. */
+static uint32_t half_of(uint64_t number)
 {
-	return (uint32_t)((id * 0x9e3779b97f4a7c15ULL) >> 32);
+	number ^= number >> 32;
+	return (uint32_t)((number * 0x9e3779b97f4a7c15ULL) >> 32);
+}
+
+/* A hash that is 0 only where there is nothing. */
+static uint32_t half_of_hash(uint64_t hash)
+{
+	return hash && !half_of(hash) ? 1 : half_of(hash);
 }
 
 static bool has_volatile_members(enum call_protocol protocol)
@@ -151,7 +159,7 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 	facts->server_read_known = call->server_read_known;
 	facts->server_read_all = call->server_read_all;
 	facts->tgid = call->process.tgid;
-	facts->process_start_ns = call->process.start_ns;
+	facts->process = half_of(call->process.start_ns);
 	facts->owner_gone = call->client_died;
 	facts->class = call->class;
 	facts->class_source = call->class_source;
@@ -164,11 +172,11 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 	facts->bearer = call->has_principal && call->principal_is_bearer;
 	facts->principal = call->has_principal ? first_8(&call->principal) : 0;
 	facts->idem_state = call->idem_state;
-	facts->key = call->idem_state == IDEM_PRESENT ? hash_of_key(call->idem) : 0;
-	facts->body = body_of(call);
-	facts->masked = call->masked;
+	facts->key = call->idem_state == IDEM_PRESENT ? half_of_hash(hash_of_key(call->idem)) : 0;
+	facts->body = half_of_hash(body_of(call));
+	facts->masked = half_of_hash(call->masked);
 	facts->policy_rule = call->rule ? call->rule->number : 0;
 	retry_of(call, facts);
-	facts->cgroup = hash_of_cgroup(call->process.cgroup_id);
+	facts->cgroup = half_of(call->process.cgroup_id);
 	usage_of(call, facts);
 }

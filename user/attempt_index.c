@@ -8,18 +8,18 @@
 
 #include <errno.h>
 
-static uint32_t home_of(const struct attempt_index *index, const struct digest *digest,
+static uint32_t home_of(const struct attempt_index *index, const struct short_digest *digest,
 			const struct attempt_facts *facts)
 {
 	uint64_t hash;
 
 	memcpy(&hash, digest->byte, sizeof(hash));
 	if (!index->across_processes)
-		hash ^= (facts->process_start_ns ^ facts->tgid) * 0x9e3779b97f4a7c15ULL;
+		hash ^= (((uint64_t)facts->process << 32) ^ facts->tgid) * 0x9e3779b97f4a7c15ULL;
 	return (uint32_t)(hash ^ (hash >> 32)) & index->mask;
 }
 
-uint32_t *attempt_index_find(const struct attempt_index *index, const struct digest *digest,
+uint32_t *attempt_index_find(const struct attempt_index *index, const struct short_digest *digest,
 			     const struct attempt_facts *facts)
 {
 	for (uint32_t i = home_of(index, digest, facts);; i = (i + 1) & index->mask) {
@@ -28,7 +28,7 @@ uint32_t *attempt_index_find(const struct attempt_index *index, const struct dig
 		if (index->slot[i] == 0)
 			return &index->slot[i];
 		there = remembered_at(index->remembered, index->slot[i]);
-		if (digest_equal(attempt_digest(there, index->bond), digest) &&
+		if (memcmp(attempt_digest(there, index->bond), digest, sizeof(*digest)) == 0 &&
 		    (index->across_processes || attempts_share_process(&there->facts, facts)))
 			return &index->slot[i];
 	}
@@ -54,6 +54,7 @@ int attempt_index_reserve(struct attempt_index *index)
 			*attempt_index_find(index, attempt_digest(there, index->bond), &there->facts) = old.slot[i];
 	}
 	free(old.slot);
+	index->remembered->bytes += (slots - (old.slot ? old.mask + 1 : 0)) * sizeof(*index->slot);
 	return 0;
 }
 

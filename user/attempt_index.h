@@ -11,7 +11,7 @@
 #include "remembered.h"
 
 struct attempt_index {
-	const struct remembered *remembered; /* lent */
+	struct remembered *remembered; /* lent */
 	enum bond bond;
 	bool across_processes; /* false: the digests of two processes are two */
 	uint32_t *slot;	       /* refs; 0 = empty */
@@ -23,7 +23,7 @@ struct attempt_index {
  * The slot of that digest, or the empty one where it would be; valid until the
  * next change. The index must have been reserved once.
  */
-uint32_t *attempt_index_find(const struct attempt_index *index, const struct digest *digest,
+uint32_t *attempt_index_find(const struct attempt_index *index, const struct short_digest *digest,
 			     const struct attempt_facts *facts);
 /* Room for one more. 0 or -ENOMEM. */
 int attempt_index_reserve(struct attempt_index *index);

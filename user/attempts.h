@@ -10,8 +10,10 @@
  * (family.h, shelf.h).
  *
  * Fingerprint here means the prompt-level one for class llm, where there is
- * one. Memory: about 210 bytes an attempt, 250 with a key, and up to 45 more
- * for each bond (fingerprint, key scope) that it shares with others.
+ * one. Memory: 177 bytes an attempt, 193 with a key, and up to 36 more for each
+ * bond (fingerprint, key scope) that it shares with others. Only families of
+ * hundreds in which each attempt is of another principal or ended in another
+ * way take more: max_bytes then makes room.
  *
  * Pure: time comes in with the facts.
  */
@@ -26,6 +28,7 @@ struct attempts_options {
 	struct finding_options finding;
 	bool across_processes; /* `run`: the whole tree. false: only attempts of one process match */
 	size_t max_remembered; /* then the oldest go, and attempts_evicted() counts; at most 2^30 */
+	size_t max_bytes;      /* the same for the memory that they take; 0 = any */
 };
 
 struct judgement {
@@ -35,12 +38,15 @@ struct judgement {
 	uint64_t call_number, earlier_number; /* call.number of both; 0 = there is no pair, or it is forgotten */
 	uint64_t attempt;		      /* this is attempt n ... */
 	uint64_t attempts;		      /* ... of m so far, with that fingerprint (or key scope) in the window */
-	struct digest group;		      /* fingerprint or key scope: what alerts fold by */
+	struct digest group;		      /* attempts_group() of fingerprint or key scope: what alerts fold by */
 	bool by_key;			      /* group is a key scope: the two have different fingerprints */
 	const char *equal_except;	      /* "nonce": where verdict.masked, what the policy took out; else NULL */
 	struct verdict before;		      /* in changes: what was said before */
 	struct attempt_facts later_facts, earlier_facts; /* zeroed where there is no pair */
 };
+
+/* Of two digests the same exactly where it is for attempts: their first 128 bits, and zeros. */
+struct digest attempts_group(const struct digest *digest);
 
 struct attempts *attempts_new(const struct attempts_options *options); /* NULL when out of memory */
 void attempts_free(struct attempts *attempts);			      /* accepts NULL */
@@ -81,7 +87,8 @@ void attempts_close(struct attempts *attempts, struct call *call);
 void attempts_mark(struct attempts *attempts);
 
 size_t attempts_count(const struct attempts *attempts);	    /* remembered now */
-uint64_t attempts_evicted(const struct attempts *attempts); /* forgotten for want of room */
+uint64_t attempts_evicted(const struct attempts *attempts); /* forgotten for want of room, within their window */
+size_t attempts_bytes(const struct attempts *attempts); /* of memory that they take */
 uint64_t attempts_looked_at(const struct attempts *attempts); /* pairs judged so far: the cost, for tests */
 
 #endif

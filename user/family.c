@@ -11,6 +11,8 @@
 #include <errno.h>
 
 #define HASH_NONFATAL_OOM 1 /* what could not be added has no table then */
+#define HASH_INITIAL_NUM_BUCKETS 4U /* most families have one lane */
+#define HASH_INITIAL_NUM_BUCKETS_LOG2 2U
 #include <uthash.h>
 
 #define LANE_OF_ALL 1 /* no principal's hash, but for a chance of 2^-64, which costs time only */
@@ -18,44 +20,55 @@
 struct lane {
 	uint64_t principal; /* 0 = none */
 	struct shelf *shelf;
-	size_t shelf_count;
+	uint32_t shelf_count, shelf_capacity;
 	UT_hash_handle hh;
 };
 
-struct family *family_new(enum bond bond)
-{
-	struct family *family = calloc(1, sizeof(*family));
+/* About what uthash takes for a lane, beside the handle in it: two buckets' worth. */
+#define LANE_BYTES (sizeof(struct lane) + 2 * sizeof(UT_hash_bucket))
 
-	if (family)
-		family->bond = (uint8_t)bond;
-	return family;
+struct member_list {
+	struct lane *lanes; /* NULL while small, or for want of memory */
+	uint32_t begin;
+	uint32_t capacity;
+	uint32_t ref[]; /* in order of arrival, from begin on */
+};
+
+static size_t list_bytes(uint32_t capacity)
+{
+	return sizeof(struct member_list) + capacity * sizeof(uint32_t);
 }
 
-static void lane_free(struct family *family, struct lane *lane)
+static struct lane *lanes_of(const struct family *family)
 {
-	for (size_t i = 0; i < lane->shelf_count; i++)
-		shelf_done(&lane->shelf[i]);
-	free(lane->shelf);
-	HASH_DEL(family->lanes, lane);
-	free(lane);
+	return family->is_many ? family->many->lanes : NULL;
 }
 
-static void free_lanes(struct family *family)
+static void lane_free(struct family *family, struct remembered *remembered, struct lane *lane)
+{
+	for (uint32_t i = 0; i < lane->shelf_count; i++)
+		shelf_done(&lane->shelf[i], remembered);
+	remembered_resize(remembered, lane->shelf, lane->shelf_capacity * sizeof(*lane->shelf), 0);
+	HASH_DEL(family->many->lanes, lane);
+	remembered_resize(remembered, lane, LANE_BYTES, 0);
+}
+
+static void free_lanes(struct family *family, struct remembered *remembered)
 {
 	struct lane *lane, *next;
 
-	HASH_ITER(hh, family->lanes, lane, next)
-		lane_free(family, lane);
+	HASH_ITER(hh, family->many->lanes, lane, next)
+		lane_free(family, remembered, lane);
 	family->large = false;
 }
 
-void family_free(struct family *family)
+void family_done(struct family *family, struct remembered *remembered)
 {
-	if (!family)
+	if (!family->is_many)
 		return;
-	free_lanes(family);
-	free(family->member);
-	free(family);
+	free_lanes(family, remembered);
+	remembered_resize(remembered, family->many, list_bytes(family->many->capacity), 0);
+	*family = (struct family){0};
 }
 
 /* ---- lanes ---- */
@@ -71,25 +84,25 @@ static uint64_t lane_of(const struct family *family, const struct attempt_facts 
 
 static struct lane *find_lane(const struct family *family, uint64_t principal)
 {
-	struct lane *lane;
+	struct lane *lane, *lanes = lanes_of(family);
 
-	HASH_FIND(hh, family->lanes, &principal, sizeof(principal), lane);
+	HASH_FIND(hh, lanes, &principal, sizeof(principal), lane);
 	return lane;
 }
 
-static struct lane *make_lane(struct family *family, uint64_t principal)
+static struct lane *make_lane(struct family *family, struct remembered *remembered, uint64_t principal)
 {
 	struct lane *lane = find_lane(family, principal);
 
 	if (lane)
 		return lane;
-	lane = calloc(1, sizeof(*lane));
+	lane = remembered_resize(remembered, NULL, 0, LANE_BYTES);
 	if (!lane)
 		return NULL;
-	lane->principal = principal;
-	HASH_ADD(hh, family->lanes, principal, sizeof(lane->principal), lane);
+	*lane = (struct lane){.principal = principal};
+	HASH_ADD(hh, family->many->lanes, principal, sizeof(lane->principal), lane);
 	if (!lane->hh.tbl) {
-		free(lane);
+		remembered_resize(remembered, lane, LANE_BYTES, 0);
 		return NULL;
 	}
 	return lane;
@@ -97,44 +110,49 @@ static struct lane *make_lane(struct family *family, uint64_t principal)
 
 static struct shelf *find_shelf(const struct lane *lane, const struct shelf_kind *kind)
 {
-	for (size_t i = 0; i < lane->shelf_count; i++)
+	for (uint32_t i = 0; i < lane->shelf_count; i++)
 		if (shelf_kind_equal(&lane->shelf[i].kind, kind))
 			return &lane->shelf[i];
 	return NULL;
 }
 
-static struct shelf *make_shelf(struct lane *lane, const struct shelf_kind *kind, enum bond bond)
+static struct shelf *make_shelf(struct lane *lane, struct remembered *remembered, const struct shelf_kind *kind,
+				enum bond bond)
 {
 	struct shelf *shelf = find_shelf(lane, kind);
 
 	if (shelf)
 		return shelf;
-	shelf = realloc(lane->shelf, (lane->shelf_count + 1) * sizeof(*shelf));
-	if (!shelf)
-		return NULL;
-	lane->shelf = shelf;
+	if (lane->shelf_count == lane->shelf_capacity) {
+		shelf = remembered_resize(remembered, lane->shelf, lane->shelf_capacity * sizeof(*shelf),
+					  (lane->shelf_capacity + 1) * sizeof(*shelf));
+		if (!shelf)
+			return NULL;
+		lane->shelf = shelf;
+		lane->shelf_capacity++;
+	}
 	shelf = &lane->shelf[lane->shelf_count++];
 	*shelf = (struct shelf){.kind = *kind, .bond = bond};
 	return shelf;
 }
 
-static void lane_put(struct family *family, const struct remembered *remembered, const struct attempt *attempt)
+static void lane_put(struct family *family, struct remembered *remembered, const struct attempt *attempt)
 {
 	struct shelf_kind kind;
-	struct lane *lane = make_lane(family, lane_of(family, &attempt->facts));
+	struct lane *lane = make_lane(family, remembered, lane_of(family, &attempt->facts));
 	struct shelf *shelf = NULL;
 
 	shelf_kind_of(&attempt->facts, &kind);
 	if (lane)
-		shelf = make_shelf(lane, &kind, family->bond);
+		shelf = make_shelf(lane, remembered, &kind, family->bond);
 	if (shelf && shelf_add(shelf, remembered, attempt) == 0)
 		return;
-	free_lanes(family);
+	free_lanes(family, remembered);
 	family->no_memory = true;
 }
 
 /* An empty shelf goes, and so does a lane without shelves: kinds and principals come and go. */
-static void lane_take(struct family *family, const struct remembered *remembered, const struct attempt *attempt)
+static void lane_take(struct family *family, struct remembered *remembered, const struct attempt *attempt)
 {
 	struct shelf_kind kind;
 	struct lane *lane = find_lane(family, lane_of(family, &attempt->facts));
@@ -145,26 +163,29 @@ static void lane_take(struct family *family, const struct remembered *remembered
 	shelf_remove(shelf, remembered, attempt);
 	if (!shelf_is_empty(shelf))
 		return;
-	shelf_done(shelf);
-	*shelf = lane->shelf[--lane->shelf_count];
-	if (lane->shelf_count == 0)
-		lane_free(family, lane);
+	shelf_done(shelf, remembered);
+	if (lane->shelf_count == 1) {
+		lane_free(family, remembered, lane);
+		return;
+	}
+	*shelf = lane->shelf[lane->shelf_count - 1];
+	lane->shelf_count--;
 }
 
-static void become_large(struct family *family, const struct remembered *remembered)
+static void become_large(struct family *family, struct remembered *remembered)
 {
 	family->large = true;
-	for (uint32_t i = family->begin; i < family->end && family->large; i++)
-		lane_put(family, remembered, remembered_at(remembered, family->member[i]));
+	for (uint32_t i = 0; i < family->count && family->large; i++)
+		lane_put(family, remembered, remembered_at(remembered, family_member(family, i)));
 }
 
-void family_take_out(struct family *family, const struct remembered *remembered, const struct attempt *attempt)
+void family_take_out(struct family *family, struct remembered *remembered, const struct attempt *attempt)
 {
 	if (family->large)
 		lane_take(family, remembered, attempt);
 }
 
-void family_put_back(struct family *family, const struct remembered *remembered, const struct attempt *attempt)
+void family_put_back(struct family *family, struct remembered *remembered, const struct attempt *attempt)
 {
 	if (family->large)
 		lane_put(family, remembered, attempt);
@@ -172,59 +193,93 @@ void family_put_back(struct family *family, const struct remembered *remembered,
 
 /* ---- members ---- */
 
-int family_reserve(struct family *family)
+static const uint32_t *members_of(const struct family *family)
 {
-	uint32_t count = family_size(family);
-	uint32_t capacity = family->capacity ? 2 * family->capacity : 4;
-	uint32_t *member;
+	return family->is_many ? family->many->ref + family->many->begin : family->few;
+}
 
-	if (family->end < family->capacity)
-		return 0;
-	if (family->begin > family->capacity / 2) {
-		memmove(family->member, family->member + family->begin, count * sizeof(*family->member));
-		family->begin = 0;
-		family->end = count;
-		return 0;
-	}
-	member = realloc(family->member, capacity * sizeof(*member));
-	if (!member)
+static int become_many(struct family *family, struct remembered *remembered)
+{
+	uint32_t capacity = 2 * FAMILY_INLINE;
+	struct member_list *list = remembered_resize(remembered, NULL, 0, list_bytes(capacity));
+
+	if (!list)
 		return -ENOMEM;
-	family->member = member;
-	family->capacity = capacity;
+	*list = (struct member_list){.capacity = capacity};
+	memcpy(list->ref, family->few, family->count * sizeof(*list->ref));
+	family->many = list;
+	family->is_many = true;
 	return 0;
 }
 
-void family_add(struct family *family, const struct remembered *remembered, const struct attempt *attempt)
+int family_reserve(struct family *family, struct remembered *remembered)
 {
-	family->member[family->end++] = attempt->ref;
+	struct member_list *list = family->many;
+	uint32_t capacity;
+
+	if (!family->is_many)
+		return family->count < FAMILY_INLINE ? 0 : become_many(family, remembered);
+	if (list->begin + family->count < list->capacity)
+		return 0;
+	if (list->begin > list->capacity / 4) {
+		memmove(list->ref, list->ref + list->begin, family->count * sizeof(*list->ref));
+		list->begin = 0;
+		return 0;
+	}
+	capacity = shelf_grown(list->capacity);
+	list = remembered_resize(remembered, list, list_bytes(list->capacity), list_bytes(capacity));
+	if (!list)
+		return -ENOMEM;
+	list->capacity = capacity;
+	family->many = list;
+	return 0;
+}
+
+void family_add(struct family *family, struct remembered *remembered, const struct attempt *attempt)
+{
+	if (family->is_many)
+		family->many->ref[family->many->begin + family->count] = attempt->ref;
+	else
+		family->few[family->count] = attempt->ref;
+	family->count++;
 	if (attempt->facts.first_ns > family->latest_first_ns)
 		family->latest_first_ns = attempt->facts.first_ns;
 	if (attempt->facts.idem_state != IDEM_PRESENT || attempt->facts.class == CLASS_LLM)
 		family->late_matters = true;
 	if (family->large)
 		lane_put(family, remembered, attempt);
-	else if (family_size(family) > FAMILY_SMALL && !family->no_memory)
+	else if (family->count > FAMILY_SMALL && !family->no_memory)
 		become_large(family, remembered);
 }
 
-bool family_remove(struct family *family, const struct remembered *remembered, const struct attempt *attempt)
+bool family_remove(struct family *family, struct remembered *remembered, const struct attempt *attempt)
 {
 	family_take_out(family, remembered, attempt);
-	family->begin++;
+	family->count--;
 	family->gone++;
-	return family->begin == family->end;
+	if (family->is_many)
+		family->many->begin++;
+	else
+		memmove(family->few, family->few + 1, family->count * sizeof(*family->few));
+	return family->count == 0;
+}
+
+uint32_t family_member(const struct family *family, uint32_t position)
+{
+	return members_of(family)[position];
 }
 
 uint32_t family_position(const struct family *family, uint32_t ref)
 {
-	uint32_t low = family->begin, high = family->end;
+	const uint32_t *member = members_of(family);
+	uint32_t low = 0, high = family->count;
 
-	if (low == high || ref_before(family->member[high - 1], ref))
+	if (low == high || ref_before(member[high - 1], ref))
 		return high;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (ref_before(family->member[middle], ref))
+		if (ref_before(member[middle], ref))
 			low = middle + 1;
 		else
 			high = middle;
@@ -245,10 +300,11 @@ static void search_lane(const struct family *family, uint64_t principal, struct 
 void family_search(const struct family *family, struct search *search)
 {
 	if (!family->large) {
+		const uint32_t *member = members_of(family);
 		uint32_t end = family_position(family, search->later->ref);
 
-		for (uint32_t i = family->begin; i < end; i++)
-			search_judge(search, remembered_at(search->remembered, family->member[i]));
+		for (uint32_t i = 0; i < end; i++)
+			search_judge(search, remembered_at(search->remembered, member[i]));
 		return;
 	}
 	search_lane(family, LANE_OF_ALL, search);

@@ -50,7 +50,7 @@ static const struct cell table[ROW_COUNT][COLUMN_COUNT] = {
 
 bool attempts_share_process(const struct attempt_facts *a, const struct attempt_facts *b)
 {
-	return a->tgid == b->tgid && a->process_start_ns == b->process_start_ns;
+	return a->tgid == b->tgid && a->process == b->process;
 }
 
 /* ---- the row ---- */

@@ -57,9 +57,10 @@ struct attempt_facts {
 	uint64_t status_ns;	  /* send that completed the final head; 0 = none yet */
 	uint64_t closed_ns;	  /* whoever closed first; 0 = open */
 	uint64_t complete_ns;	  /* the response became complete; 0 = not */
-	uint64_t process_start_ns;
 	uint32_t tgid;
+	uint32_t process;	  /* a hash of when that process started: both together are the process */
 	uint32_t cgroup;	  /* a hash of its cgroup */
+	uint32_t masked;	  /* a hash of what the policy masks in its body; 0 = nothing is masked */
 	uint16_t status;	  /* final status, 0 = none */
 	uint16_t policy_rule;	  /* number of the policy's rule about it; 0 = none */
 	uint8_t class;		  /* enum call_class */
@@ -88,9 +89,8 @@ struct attempt_facts {
 	bool usage_seen : 1;	  /* a model said what its answer cost */
 	bool usage_final : 1;	  /* and said so to its end: else these are lower bounds */
 	uint64_t principal;	  /* first 8 bytes of the salted hash */
-	uint64_t key;		  /* a 64-bit hash of the key; 0 = none */
-	uint64_t body;		  /* first 8 bytes of its hash; 0 = not known */
-	uint64_t masked;	  /* a hash of what the policy masks in its body; 0 = nothing is masked */
+	uint32_t key;		  /* a hash of the key; 0 = none */
+	uint32_t body;		  /* a hash of its hash; 0 = not known */
 	uint32_t input_tokens;	  /* where usage_seen; TOKENS_NOT_SAID = not reported. For people: no verdict rests on them */
 	uint32_t output_tokens;
 };

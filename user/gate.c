@@ -102,6 +102,8 @@ static void find_reasons(const struct gate *gate, const struct judge_options *op
 		incomplete(summary, "an HTTP stream broke off: what followed could not be read");
 	if (summary->closing->store_lost)
 		incomplete(summary, "rows of the store could not be written");
+	if (summary->evicted)
+		incomplete(summary, "the oldest calls were forgotten for want of room: a repeat of one was not found");
 	if (memory_lost)
 		incomplete(summary, "nightclerk ran out of memory");
 }

@@ -17,6 +17,7 @@
 #define LIMIT_UNWRITTEN_BYTES (64 * 1024 * 1024) /* lines that wait for a full disk or a slow reader, of one output */
 #define LIMIT_FINDINGS_PER_CALL 1000		/* events per fingerprint; then counts */
 #define LIMIT_REMEMBERED_ATTEMPTS 1000000
+#define LIMIT_REMEMBERED_BYTES (240 * 1024 * 1024) /* of memory for them; then the oldest go, too */
 #define LIMIT_REMEMBERED_TOOLS 4096		/* MCP tools whose annotations are kept; then the oldest go */
 #define LIMIT_TOOL_PATH_BYTES 1024		/* of an MCP endpoint; tools behind a longer path are not remembered */
 #define LIMIT_CGROUPS 65536

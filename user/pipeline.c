@@ -549,6 +549,7 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 			    .limits = options->policy ? policy_limits(options->policy) : NULL},
 		.across_processes = options->judge.across_processes,
 		.max_remembered = LIMIT_REMEMBERED_ATTEMPTS,
+		.max_bytes = LIMIT_REMEMBERED_BYTES,
 	};
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
 

@@ -35,7 +35,7 @@ void shelf_kind_of(const struct attempt_facts *facts, struct shelf_kind *ret_kin
 	kind->retry_marker = 0;
 	kind->retry_count = 0;
 	/* Identity is compared entry by entry. */
-	kind->process_start_ns = 0;
+	kind->process = 0;
 	kind->tgid = 0;
 	kind->cgroup = 0;
 	kind->principal = 0;
@@ -114,22 +114,22 @@ static void renew_from(struct shelf *shelf, const struct remembered *remembered,
 	}
 }
 
-static int make_room(struct shelf *shelf, const struct remembered *remembered)
+static int make_room(struct shelf *shelf, struct remembered *remembered)
 {
 	uint32_t count = shelf->end - shelf->begin;
-	uint32_t capacity = shelf->capacity ? 2 * shelf->capacity : 4;
+	uint32_t capacity = shelf_grown(shelf->capacity);
 	struct shelf_entry *entry;
 
 	if (shelf->end < shelf->capacity)
 		return 0;
-	if (shelf->begin > shelf->capacity / 2) {
+	if (shelf->begin > shelf->capacity / 4) {
 		memmove(shelf->entry, shelf->entry + shelf->begin, count * sizeof(*shelf->entry));
 		shelf->begin = 0;
 		shelf->end = count;
 		renew_from(shelf, remembered, 0);
 		return 0;
 	}
-	entry = realloc(shelf->entry, capacity * sizeof(*entry));
+	entry = remembered_resize(remembered, shelf->entry, shelf->capacity * sizeof(*entry), capacity * sizeof(*entry));
 	if (!entry)
 		return -ENOMEM;
 	shelf->entry = entry;
@@ -137,7 +137,7 @@ static int make_room(struct shelf *shelf, const struct remembered *remembered)
 	return 0;
 }
 
-int shelf_add(struct shelf *shelf, const struct remembered *remembered, const struct attempt *attempt)
+int shelf_add(struct shelf *shelf, struct remembered *remembered, const struct attempt *attempt)
 {
 	uint32_t position;
 
@@ -170,9 +170,9 @@ bool shelf_is_empty(const struct shelf *shelf)
 	return shelf->begin == shelf->end;
 }
 
-void shelf_done(struct shelf *shelf)
+void shelf_done(struct shelf *shelf, struct remembered *remembered)
 {
-	free(shelf->entry);
+	remembered_resize(remembered, shelf->entry, shelf->capacity * sizeof(*shelf->entry), 0);
 	*shelf = (struct shelf){0};
 }
 

@@ -60,11 +60,17 @@ void shelf_kind_of(const struct attempt_facts *facts, struct shelf_kind *ret_kin
 bool shelf_kind_equal(const struct shelf_kind *a, const struct shelf_kind *b);
 
 /* 0 or -ENOMEM. An attempt may come late: it finds its place by its ref. */
-int shelf_add(struct shelf *shelf, const struct remembered *remembered, const struct attempt *attempt);
+int shelf_add(struct shelf *shelf, struct remembered *remembered, const struct attempt *attempt);
 /* The attempt must be there, with facts as they were when it was added. */
 void shelf_remove(struct shelf *shelf, const struct remembered *remembered, const struct attempt *attempt);
 bool shelf_is_empty(const struct shelf *shelf);
-void shelf_done(struct shelf *shelf);
+void shelf_done(struct shelf *shelf, struct remembered *remembered);
+
+/* The next larger capacity of an array: 4, 12, 28, 60, then by an eighth, since there may be many of them. */
+static inline uint32_t shelf_grown(uint32_t capacity)
+{
+	return capacity < 32 ? 2 * capacity + 4 : capacity + capacity / 8 + 4;
+}
 
 /* Judges what is needed of the entries before search->later. */
 void shelf_search(const struct shelf *shelf, struct search *search);

@@ -80,7 +80,7 @@ static struct judgement timeout_judgement(void)
 				  .complete_ns = START + 224 * MS,
 				  .request_complete = true,
 				  .tgid = 4101,
-				  .process_start_ns = 5},
+				  .process = 5},
 		.later_facts = {.first_ns = START + 193 * MS,
 				.status = 200,
 				.status_ns = START + 194 * MS,
@@ -88,7 +88,7 @@ static struct judgement timeout_judgement(void)
 				.status_in_time = true,
 				.request_complete = true,
 				.tgid = 4101,
-				.process_start_ns = 5},
+				.process = 5},
 	};
 }
 

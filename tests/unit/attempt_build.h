@@ -27,7 +27,7 @@ static inline struct attempt_facts attempt(uint64_t first_ns)
 {
 	return (struct attempt_facts){
 		.first_ns = first_ns,
-		.process_start_ns = 7,
+		.process = 7,
 		.tgid = 4711,
 		.class = CLASS_MUTATING,
 		.class_source = CLASS_BY_METHOD,

@@ -71,7 +71,7 @@ static void facts_say_what_the_call_says(void **state)
 	assert_true(facts.first_ns == BEGAN && facts.status_ns == BEGAN + 5 && facts.complete_ns == BEGAN + 9);
 	assert_int_equal(facts.status, 200);
 	assert_int_equal(facts.tgid, 4711);
-	assert_true(facts.process_start_ns == 99);
+	assert_true(facts.process != 0);
 	assert_int_equal(facts.class, CLASS_MUTATING);
 	assert_int_equal(facts.class_source, CLASS_BY_PATH);
 	assert_int_equal(facts.delivered, DELIVERED_PART);
@@ -79,7 +79,7 @@ static void facts_say_what_the_call_says(void **state)
 	assert_true(facts.server_read_known && facts.server_read_all && facts.owner_gone && facts.idempotent);
 	assert_true(facts.expects && facts.has_principal && facts.bearer && facts.known_write && facts.continuation);
 	assert_true(facts.principal == 0x3333333333333333ULL);
-	assert_true(facts.body == 0x1111111111111111ULL);
+	assert_true(facts.body != 0);
 	assert_false(facts.form);
 }
 
@@ -173,17 +173,22 @@ static void a_form_post_is_known_by_its_content_type(void **state)
 static void volatile_members_make_no_other_body(void **state)
 {
 	struct call call = sent_call();
+	uint32_t by_sha = facts_of(&call).body, by_fingerprint;
 
 	(void)state;
+	call.sha = call.fingerprint;
+	by_fingerprint = facts_of(&call).body;
+	assert_int_not_equal(by_sha, by_fingerprint);
+	call = sent_call();
 	call.protocol = PROTOCOL_MCP;
-	assert_true(facts_of(&call).body == 0x2222222222222222ULL);
+	assert_int_equal(facts_of(&call).body, by_fingerprint);
 	call.protocol = PROTOCOL_GRAPHQL;
-	assert_true(facts_of(&call).body == 0x1111111111111111ULL);
+	assert_int_equal(facts_of(&call).body, by_sha);
 	call.protocol = PROTOCOL_MCP;
 	call.has_fingerprint = false;
-	assert_true(facts_of(&call).body == 0x1111111111111111ULL);
+	assert_int_equal(facts_of(&call).body, by_sha);
 	call.has_sha = false;
-	assert_true(facts_of(&call).body == 0);
+	assert_int_equal(facts_of(&call).body, 0);
 }
 
 static void keys_are_equal_when_their_bytes_are(void **state)

@@ -150,7 +150,7 @@ static void a_pair_of_two_processes_is_marked(void **state)
 
 	(void)state;
 	assert_false(finding_judge(&earlier, &later, &lax).cross_process);
-	later.process_start_ns = 8; /* the pid came round again */
+	later.process = 8; /* the pid came round again */
 	assert_true(finding_judge(&earlier, &later, &lax).cross_process);
 }
 

@@ -18,6 +18,7 @@ struct ask {
 	struct closing closing;
 	struct connection_totals totals;
 	bool memory_lost;
+	uint64_t evicted;
 	struct summary summary;
 };
 
@@ -29,7 +30,7 @@ static void begin(struct ask *ask)
 
 static int close_it(struct ask *ask)
 {
-	gate_close(&ask->gate, &ask->options, &ask->closing, ask->totals, 0, ask->memory_lost, &ask->summary);
+	gate_close(&ask->gate, &ask->options, &ask->closing, ask->totals, ask->evicted, ask->memory_lost, &ask->summary);
 	return ask->gate.exit_status;
 }
 
@@ -124,6 +125,9 @@ static void what_was_not_seen_is_not_clean(void **state)
 	begin(&ask);
 	gate_count_broken(&ask.gate, true);
 	expect_incomplete(&ask, "an HTTP stream broke off: what followed could not be read");
+	begin(&ask);
+	ask.evicted = 1;
+	expect_incomplete(&ask, "the oldest calls were forgotten for want of room: a repeat of one was not found");
 	begin(&ask);
 	ask.memory_lost = true;
 	expect_incomplete(&ask, "nightclerk ran out of memory");
