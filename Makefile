@@ -138,8 +138,6 @@ $(BUILD)/tests/oracles/%: tests/oracles/%.c $(LIB)
 CHECK := $(UNIT_TESTS)
 LIVE := $(sort $(wildcard tests/live/*.t))
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect
-# hostile_test moves gigabytes: the sanitizers watch it, valgrind would take a quarter of an hour.
-VALGRIND_CHECK := $(filter-out %/hostile_test,$(CHECK))
 CLI := $(sort $(wildcard tests/cli/*.t))
 RUN := /usr/bin/python3 tests/run.py
 
@@ -159,7 +157,7 @@ oracles: tests ## canonical JSON against Python's decimals, framing against node
 
 .PHONY: memcheck
 memcheck: tests ## the same under valgrind
-	@$(RUN) --jobs $(shell nproc) --label valgrind --wrap '$(VALGRIND)' $(VALGRIND_CHECK)
+	@$(RUN) --jobs $(shell nproc) --label valgrind --wrap '$(VALGRIND)' $(CHECK)
 
 .PHONY: live
 live: tests ## real sockets and real clients on this kernel, in network namespaces of their own (root)
@@ -175,7 +173,7 @@ test: setup ## install what is missing, build, and run every test that this mach
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) SANITIZE=address,undefined unit-tests
 	@$(RUN) --jobs $(shell nproc) --label unit $(CHECK) --label cli $(CLI) \
 		--label sanitizers $(CHECK:build/%=build/sanitize/%) \
-		--label valgrind --wrap '$(VALGRIND)' $(VALGRIND_CHECK) --wrap '' \
+		--label valgrind --wrap '$(VALGRIND)' $(CHECK) --wrap '' \
 		--label oracle $(ORACLES) \
 		--jobs 1 --label mutants tools/mutate-table --label live $(LIVE)
 

@@ -101,6 +101,15 @@ bool connection_next_overdue(struct connection_shared *shared, uint64_t now_ns, 
 
 /* ---- life ---- */
 
+void connection_shared_done(struct connection_shared *shared)
+{
+	free(shared->queue);
+	digest_state_free(shared->spare_digest);
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < shared->spare_reader_count[side]; i++)
+			http_reader_free(shared->spare_readers[side][i]);
+}
+
 struct connection *connection_new(struct connection_shared *shared, const struct connection_name *name, uint32_t netns)
 {
 	struct connection *connection = calloc(1, sizeof(*connection));

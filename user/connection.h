@@ -54,6 +54,9 @@ struct connection_totals {
 	uint64_t blind_bytes;
 };
 
+/* Messages that arrive in pieces side by side keep so many readers from being made anew. */
+#define SPARE_READERS_MAX 8
+
 struct exchange; /* a call and what connection*.c needs to make it */
 
 /* What all connections share; owned by connections.c. */
@@ -69,8 +72,13 @@ struct connection_shared {
 	size_t queue_head, queue_size, queue_capacity;
 	struct exchange *overdue; /* list: closed, and no memory to queue that: connection_next_overdue() */
 	struct digest_state *spare_digest;
+	struct http_reader *spare_readers[2][SPARE_READERS_MAX]; /* by side; a connection between messages has none */
+	size_t spare_reader_count[2];
 	bool out_of_memory; /* something was lost since the last look */
 };
+
+/* Frees what is kept for the next message; every connection is gone. */
+void connection_shared_done(struct connection_shared *shared);
 
 struct connection;
 

@@ -72,6 +72,37 @@ static void break_off(struct connection *connection, enum connection_side side, 
 	result->matters = connection->spoke_http;
 }
 
+/* ---- readers ---- */
+
+static bool have_reader(struct connection *connection, enum connection_side side)
+{
+	struct connection_shared *shared = connection->shared;
+	struct end *end = &connection->end[side];
+
+	if (end->reader)
+		return true;
+	if (shared->spare_reader_count[side])
+		end->reader = shared->spare_readers[side][--shared->spare_reader_count[side]];
+	else
+		end->reader = http_reader_new(side == SIDE_CLIENT ? HTTP_REQUEST : HTTP_RESPONSE);
+	return end->reader != NULL;
+}
+
+/* Between two messages another connection may use it: most are idle most of the time. */
+static void leave_reader(struct connection *connection, enum connection_side side)
+{
+	struct connection_shared *shared = connection->shared;
+	struct end *end = &connection->end[side];
+
+	if (!end->reader || !http_reader_fresh(end->reader) || (side == SIDE_SERVER && connection->answering))
+		return;
+	if (shared->spare_reader_count[side] < SPARE_READERS_MAX)
+		shared->spare_readers[side][shared->spare_reader_count[side]++] = end->reader;
+	else
+		http_reader_free(end->reader);
+	end->reader = NULL;
+}
+
 /* ---- requests ---- */
 
 static void take_response(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event);
@@ -84,6 +115,10 @@ static void take_pending_response(struct connection *connection, const struct wi
 
 	if (pending.size == 0 || connection->given_up)
 		return;
+	if (!have_reader(connection, SIDE_SERVER)) {
+		break_off(connection, SIDE_SERVER, server->pending_offset, "out of memory", event->when_ns);
+		return;
+	}
 	server->pending = (struct buffer){0};
 	take_response(connection, buffer_bytes(&pending), server->pending_offset, event);
 	buffer_done(&pending);
@@ -211,15 +246,6 @@ static void take_response(struct connection *connection, struct bytes input, uin
 
 /* No kernel says so: a FIN and a RST count every byte before them. */
 #define AFTER_THE_END "bytes after the end of the stream"
-
-static bool have_reader(struct connection *connection, enum connection_side side)
-{
-	struct end *end = &connection->end[side];
-
-	if (!end->reader)
-		end->reader = http_reader_new(side == SIDE_CLIENT ? HTTP_REQUEST : HTTP_RESPONSE);
-	return end->reader != NULL;
-}
 
 /* The first bytes of the client decide what the connection speaks. */
 static void decide(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event)
@@ -397,4 +423,7 @@ void connection_take(struct connection *connection, enum connection_side side, c
 		else
 			take_hole(connection, side, &piece, event->when_ns);
 	}
+	/* A request may have let an answer be read that had waited for it. */
+	leave_reader(connection, SIDE_CLIENT);
+	leave_reader(connection, SIDE_SERVER);
 }

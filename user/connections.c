@@ -85,8 +85,7 @@ void connections_free(struct connections *connections)
 		;
 	HASH_ITER(hh, connections->entries, entry, next)
 		remove_entry(connections, entry);
-	free(connections->shared.queue);
-	digest_state_free(connections->shared.spare_digest);
+	connection_shared_done(&connections->shared);
 	free(connections);
 }
 

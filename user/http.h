@@ -108,6 +108,8 @@ enum http_step http_finish(struct http_reader *reader, bool clean, struct http_p
 
 /* Between two messages: nothing of a next one has been read. */
 bool http_reader_idle(const struct http_reader *reader);
+/* The same, and nothing that was read bears on what follows: as good as a new one. */
+bool http_reader_fresh(const struct http_reader *reader);
 /* Inside a head that is not complete yet. */
 bool http_reader_in_head(const struct http_reader *reader);
 
