@@ -124,6 +124,12 @@ static void take_pending_response(struct connection *connection, const struct wi
 	buffer_done(&pending);
 }
 
+/* The first bytes of a stream may have waited for those that tell what it speaks. */
+static uint64_t began_ns(const struct end *client, const struct wire_event *event)
+{
+	return client->pending_ns && client->message_offset == client->pending_offset ? client->pending_ns : event->start_ns;
+}
+
 static void take_request(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event)
 {
 	struct end *client = &connection->end[SIDE_CLIENT];
@@ -135,7 +141,7 @@ static void take_request(struct connection *connection, struct bytes input, uint
 	while (step != HTTP_NEED_MORE && !connection->given_up) {
 		if (http_reader_idle(client->reader)) {
 			client->message_offset = end_offset - input.size;
-			client->message_ns = event->start_ns;
+			client->message_ns = began_ns(client, event);
 		}
 		step = http_next(client->reader, &input, &part);
 		offset = end_offset - input.size;
@@ -166,20 +172,22 @@ static void take_request(struct connection *connection, struct bytes input, uint
 /* ---- responses ---- */
 
 static void hold_back(struct connection *connection, enum connection_side side, struct bytes input, uint64_t offset,
-		      uint64_t now_ns)
+		      const struct wire_event *event)
 {
 	const char *reason = side == SIDE_SERVER ? "an answer without a request" : "no request line";
 	struct end *end = &connection->end[side];
 
-	if (end->pending.size == 0)
+	if (end->pending.size == 0) {
 		end->pending_offset = offset;
+		end->pending_ns = event->start_ns;
+	}
 	if (end->pending.size + input.size <= PENDING_BYTES_MAX) {
 		if (buffer_append(&end->pending, input) == 0)
 			return;
 		reason = "out of memory";
 	}
 	connection_count_blind(connection, side, input.size);
-	break_off(connection, side, offset, reason, now_ns);
+	break_off(connection, side, offset, reason, event->when_ns);
 }
 
 static bool start_answering(struct connection *connection)
@@ -208,7 +216,7 @@ static void take_response(struct connection *connection, struct bytes input, uin
 
 		if (!start_answering(connection)) {
 			if (input.size)
-				hold_back(connection, SIDE_SERVER, input, before, event->when_ns);
+				hold_back(connection, SIDE_SERVER, input, before, event);
 			return;
 		}
 		exchange = connection->answering;
@@ -253,7 +261,7 @@ static void decide(struct connection *connection, struct bytes input, uint64_t o
 	struct end *client = &connection->end[SIDE_CLIENT];
 	struct buffer first;
 
-	hold_back(connection, SIDE_CLIENT, input, offset, event->when_ns);
+	hold_back(connection, SIDE_CLIENT, input, offset, event);
 	if (connection->given_up)
 		return;
 	switch (stream_sniff(buffer_bytes(&client->pending), true)) {
@@ -292,7 +300,7 @@ static void speak_first(struct connection *connection, struct bytes input, uint6
 	struct end *server = &connection->end[SIDE_SERVER];
 	enum stream_protocol protocol;
 
-	hold_back(connection, SIDE_SERVER, input, offset, event->when_ns);
+	hold_back(connection, SIDE_SERVER, input, offset, event);
 	if (connection->given_up)
 		return;
 	protocol = stream_sniff(buffer_bytes(&server->pending), false);

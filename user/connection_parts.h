@@ -22,6 +22,7 @@ struct end {
 	struct http_reader *reader;
 	struct buffer pending;	 /* bytes that cannot be read yet: too few to tell, or no request to answer */
 	uint64_t pending_offset; /* of pending.data[0] */
+	uint64_t pending_ns;	 /* when the send of that byte began */
 	uint64_t read_bytes;	 /* of the other end's stream, by this end's application */
 	uint64_t closed_ns;	 /* nobody holds it any more; a half close does not count */
 	uint64_t message_offset; /* first byte of the message in progress */

@@ -150,6 +150,7 @@ void connection_search_in(struct connection *connection, const struct stream_pie
 	if (search->begins && piece->offset == event->offset) {
 		connection_search_drop(connection);
 		client->pending_offset = piece->offset;
+		client->pending_ns = event->start_ns;
 		search->answer_at = event->received_bytes;
 	} else if (client->pending.size == 0) {
 		search_in_vain(connection, piece, event->when_ns);

@@ -322,6 +322,35 @@ static void one_byte_per_event_says_the_same(void **state)
 	}
 }
 
+/* A client that sends one byte a second, and a server that answers like that: one call, whose times say so. */
+static void one_byte_a_second_is_one_call(void **state)
+{
+	static const char request[] = "POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
+	uint32_t c = scene_connect(&scene, 4711);
+	size_t before = allocated_bytes();
+
+	(void)state;
+	for (const char *at = request; *at; at++) {
+		scene_send_bytes(&scene, c, WIRE_BUILD_CLIENT, (struct bytes){(const uint8_t *)at, 1});
+		scene_wait(&scene, 1000);
+	}
+	for (const char *at = CREATED; *at; at++) {
+		scene_send_bytes(&scene, c, WIRE_BUILD_SERVER, (struct bytes){(const uint8_t *)at, 1});
+		scene_wait(&scene, 1000);
+	}
+	assert_true(allocated_bytes() < before + 64 * 1024);
+	assert_int_equal(scene_finish(&scene, 0), 0);
+	assert_int_equal(json_object_array_length(scene.ledger), 1);
+	assert_string_equal(said(0, "len"), "3");
+	assert_string_equal(said(0, "sha"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	assert_string_equal(said(0, "t_first"), "1790000000.000000");
+	assert_string_equal(said(0, "t"), "1790000053.000000");
+	assert_string_equal(scene_field(scene_event(&scene, "response", 0), "t_first"), "1790000054.000000");
+	assert_string_equal(scene_field(scene_event(&scene, "response", 0), "status"), "201");
+	assert_string_equal(scene_field(scene_event(&scene, "response", 0), "response_complete"), "true");
+	assert_int_equal(scene_count(&scene, "finding"), 0);
+}
+
 /* ---- bytes that no event brings ---- */
 
 /* Only the close says how many there were: it may not pass for "no answer". */
@@ -614,6 +643,7 @@ int main(void)
 		TEST(a_hundred_thousand_idle_connections_take_3500_bytes_each),
 		TEST(pipelined_requests_without_an_answer_are_given_up),
 		cmocka_unit_test(one_byte_per_event_says_the_same),
+		TEST(one_byte_a_second_is_one_call),
 		TEST(an_answer_that_was_lost_before_a_close_is_a_hole),
 		TEST(an_answer_that_only_the_client_saw_leaves_a_repeat_undecidable),
 		TEST(json_100000_deep_is_raw),
