@@ -9,6 +9,11 @@
  * tcp_sendmsg_locked; either says what was accepted, and the memory is copied
  * only then.
  *
+ * A send that waits for memory gives the lock away, and another thread may
+ * write to the socket meanwhile. Then the bytes so far are emitted, and the
+ * rest has another place: the next pass tells it, or, for the kprobe, the
+ * return of the function that waits.
+ *
  * Whatever write_seq says beyond the calls that we saw becomes a hole.
  */
 #ifndef NIGHTCLERK_CALL_BPF_H
@@ -86,30 +91,6 @@ static __always_inline bool position_follows(const struct position *then,
 
 /* ---- start ---- */
 
-/*
- * kprobe door only: nobody tells us when a writer that slept goes on. Where a
- * second writer starts, the first one's bytes end for now; what either writes
- * after that has no place that we know.
- */
-static __always_inline void call_meet_writer(struct call *call, struct flow *flow, u64 id)
-{
-	u64 other_id = flow->last_caller;
-	struct call *other = bpf_map_lookup_elem(&calls, &other_id);
-
-	flow->last_caller = id;
-	if (flow->calls <= 1)
-		return;
-	call->uncertain = 1;
-	if (!other || other == call || other->sk != call->sk)
-		return;
-	if (!other->limited) {
-		other->limit = call->seq - other->seq;
-		other->limited = 1;
-	}
-	if (other->at.count <= other->limit && !other->uncertain)
-		call->uncertain = 0;
-}
-
 static __always_inline void call_begin(struct call *call, struct flow *flow, struct sock *sk,
 				       u32 tgid)
 {
@@ -122,16 +103,12 @@ static __always_inline void call_begin(struct call *call, struct flow *flow, str
 	flow->flags |= transport_flags(sk);
 	call->done = 0;
 	call->hole_length = 0;
-	call->limited = 0;
-	call->uncertain = 0;
-	call->other_cause = WIRE_CAUSE_PAGES;
+	call->asleep = 0;
 }
 
 /* Where the next byte goes, and what had been received by now. */
-static __always_inline void call_anchor(struct call *call, struct flow *flow, struct sock *sk,
-					const struct position *now)
+static __always_inline void call_anchor(struct call *call, struct flow *flow, struct sock *sk)
 {
-	call->at = *now;
 	call->seq = BPF_CORE_READ((struct tcp_sock *)sk, write_seq);
 	call->placed = flow->stage >= FLOW_OPEN;
 	call->offset = flow->written;
@@ -168,7 +145,8 @@ static __always_inline void call_continue(struct call *call, struct flow *flow, 
 		used = moved;
 	if (used)
 		call_emit(call, flow, used, 0);
-	call_anchor(call, flow, sk, now);
+	call->at = *now;
+	call_anchor(call, flow, sk);
 }
 
 static __always_inline struct call *call_new(u64 id)
@@ -249,9 +227,45 @@ static __always_inline void call_start(struct sock *sk, struct msghdr *message, 
 	call->flow = flow->id;
 	call->message_flags = BPF_CORE_READ(message, msg_flags);
 	call_begin(call, flow, sk, id >> 32);
-	call_anchor(call, flow, sk, &now);
-	if (!repeats)
-		call_meet_writer(call, flow, id);
+	call->at = now;
+	call_anchor(call, flow, sk);
+}
+
+/* ---- in between: kprobe door ---- */
+
+/* The thread is about to give the socket lock away, until there is memory or a connection. */
+static __always_inline void call_sleep(struct sock *sk)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	struct call *call = bpf_map_lookup_elem(&calls, &id);
+
+	if (!call || call->sk != (u64)sk)
+		return;
+	call->slept_at = BPF_CORE_READ((struct tcp_sock *)sk, write_seq);
+	call->asleep = 1;
+}
+
+/* It has the lock again. A return knows no socket: the start does. */
+static __always_inline void call_wake(void)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	struct call *call = bpf_map_lookup_elem(&calls, &id);
+	struct flow *flow;
+	struct sock *sk;
+
+	if (!call || !call->sk || !call->asleep)
+		return;
+	call->asleep = 0;
+	sk = (struct sock *)call->sk;
+	flow = flow_find(sk);
+	if (!flow || flow->id != call->flow || flow->stage != FLOW_OPEN)
+		return;
+	flow_sync(flow, (struct tcp_sock *)sk);
+	if (call->placed && flow->write_seq == call->slept_at)
+		return;
+	if (call->slept_at != call->seq && call->placed)
+		call_emit(call, flow, call->slept_at - call->seq, 0);
+	call_anchor(call, flow, sk);
 }
 
 /* ---- end ---- */
@@ -285,12 +299,6 @@ static __always_inline void call_account(struct call *call, struct flow *flow, s
 	counter_add(WIRE_COUNTER_CALLS, 1);
 	if (!call->placed)
 		call->offset = (u32)(call->seq - flow->send_base_seq);
-	if (call->uncertain && moved != rest) {
-		call->at.kind = CALL_OTHER;
-		call->other_cause = WIRE_CAUSE_MISSED;
-	}
-	if (call->limited && rest > call->limit)
-		rest = call->limit;
 	if (rest > moved) /* kTLS, sockmap: several starts, one end */
 		rest = moved;
 	urgent = rest && (call->message_flags & MSG_OOB);

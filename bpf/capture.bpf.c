@@ -91,10 +91,26 @@ int kprobe_send_end(struct trace_event_raw_sock_msg_length *event)
 	return 0;
 }
 
+/* A send that waits, for memory or for its connection. */
+SEC("kprobe")
+int BPF_KPROBE(kprobe_send_sleep, struct sock *sk)
+{
+	call_sleep(sk);
+	return 0;
+}
+
 /*
- * The same, before 6.3, which has no sock_send_length. The loader attaches it
- * to an event of its own (user/capture_event.c).
+ * Returns: the loader attaches these to events of its own, which are not missed
+ * however many threads sleep in the function (user/capture_event.c).
  */
+SEC("kretprobe")
+int BPF_KRETPROBE(kprobe_send_wake)
+{
+	call_wake();
+	return 0;
+}
+
+/* The end of a send before 6.3, which has no sock_send_length. */
 SEC("kretprobe")
 int BPF_KRETPROBE(kprobe_send_return, int accepted)
 {

@@ -48,13 +48,12 @@ enum flow_stage {
  */
 struct flow {
 	__u64 id;
-	__u64 peer_id;	   /* 0 until the other end is known */
-	__u64 written;	   /* offset of write_seq */
-	__u64 accounted;   /* bytes that stand in a record or a hole; = written while calls is 0 */
-	__u64 received;	   /* offset of rcv_nxt */
-	__u64 read;	   /* offset of copied_seq */
-	__u64 last_caller; /* thread that last began a send here; kprobe door */
-	__u64 tail;	   /* offset of write_seq when the run ended */
+	__u64 peer_id;	 /* 0 until the other end is known */
+	__u64 written;	 /* offset of write_seq */
+	__u64 accounted; /* bytes that stand in a record or a hole; = written while calls is 0 */
+	__u64 received;	 /* offset of rcv_nxt */
+	__u64 read;	 /* offset of copied_seq */
+	__u64 tail;	 /* offset of write_seq when the run ended */
 	__u32 write_seq;
 	__u32 send_base_seq;
 	__u32 receive_base_seq;

@@ -43,12 +43,10 @@ struct call {
 	u32 hole_cause;
 	u32 seq; /* raw sequence number of `offset` */
 	u32 message_flags;
-	u32 limit; /* kprobe door: bytes until another writer came in between */
-	u8 limited;
-	u8 uncertain;	/* kprobe door: another writer may come in between where nobody sees it */
-	u8 placed;	/* offset is set */
-	u8 other_cause; /* why the bytes of CALL_OTHER are missing */
-	u8 reserved[4];
+	u32 slept_at; /* kprobe door: write_seq when the thread gave the lock away */
+	u8 asleep;    /* kprobe door: it has not got it back */
+	u8 placed;    /* offset is set */
+	u8 reserved[6];
 	u8 first[FIRST_BYTES]; /* of the stream */
 };
 
@@ -303,7 +301,7 @@ static __always_inline void call_emit(struct call *call, struct flow *flow, u64 
 	flow_describe(flow, &call->event);
 	call->left = length - urgent;
 	if (call->at.kind == CALL_OTHER) {
-		emit_hole(call, flow, call->left, call->other_cause);
+		emit_hole(call, flow, call->left, WIRE_CAUSE_PAGES);
 	} else {
 		bpf_loop(WALK_STEPS_MAX, walk_step, &walk, 0);
 		emit_hole(call, flow, call->left, WIRE_CAUSE_TRUNCATED);

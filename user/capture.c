@@ -249,12 +249,8 @@ static void choose_programs(struct capture *capture, const struct capture_option
 		bpf_program__set_autoattach(program, of_door);
 		bpf_program__set_autoload(program, of_door);
 	}
-	if (capture->door == CAPTURE_DOOR_KPROBE) {
-		bool by_return = capture_event_needed();
-
-		bpf_program__set_autoload(capture->skeleton->progs.kprobe_send_end, !by_return);
-		bpf_program__set_autoload(capture->skeleton->progs.kprobe_send_return, by_return);
-	}
+	if (capture->door == CAPTURE_DOOR_KPROBE && !capture_event_of_send_end())
+		bpf_program__set_autoload(capture->skeleton->progs.kprobe_send_end, false);
 	bpf_program__set_autoload(capture->skeleton->progs.run_refresh, true);
 	bpf_program__set_autoload(capture->skeleton->progs.iter_resolve,
 				  capture->own_pid_namespace);
@@ -385,22 +381,46 @@ static int prepare_processes(struct capture *capture, const struct capture_optio
 	return options->scope == CAPTURE_PID ? capture_add_process(capture, options->pid) : 0;
 }
 
+static int attach_return(struct capture *capture, const struct bpf_program *program,
+			 const char *function)
+{
+	return capture_event_attach(&capture->events[capture->event_count++], program, function);
+}
+
+static int attach_sleep(struct capture *capture, const char *function)
+{
+	struct bpf_link *link = bpf_program__attach_kprobe(
+		capture->skeleton->progs.kprobe_send_sleep, false, function);
+
+	if (!link)
+		return errno ? -errno : -EINVAL;
+	capture->sleep_links[capture->sleep_count++] = link;
+	return 0;
+}
+
 /* The end of a send first: a start without an end would stay open. */
+static int attach_sends(struct capture *capture)
+{
+	static const char *const waits[] = {"sk_stream_wait_memory", "sk_stream_wait_connect"};
+	int error = 0;
+
+	capture_event_remove_leftovers();
+	if (!bpf_program__autoload(capture->skeleton->progs.kprobe_send_end))
+		error = attach_return(capture, capture->skeleton->progs.kprobe_send_return,
+				      "tcp_sendmsg_locked");
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]) && !error; i++) {
+		error = attach_return(capture, capture->skeleton->progs.kprobe_send_wake, waits[i]);
+		if (!error)
+			error = attach_sleep(capture, waits[i]);
+	}
+	return error;
+}
+
 static int attach_programs(struct capture *capture)
 {
-	struct bpf_program *program = capture->skeleton->progs.kprobe_send_return;
-	int error;
+	int error = capture->door == CAPTURE_DOOR_KPROBE ? attach_sends(capture) : 0;
 
-	if (bpf_program__autoload(program)) {
-		error = capture_event_add(&capture->return_event);
-		if (error)
-			return error;
-		capture->return_link = bpf_program__attach_tracepoint(program, CAPTURE_EVENT_GROUP,
-								      capture->return_event.name);
-		if (!capture->return_link)
-			return errno ? -errno : -EINVAL;
-	}
-	return capture_bpf__attach(capture->skeleton);
+	return error ? error : capture_bpf__attach(capture->skeleton);
 }
 
 /* After the state events are on, so that no listener falls between. */
@@ -479,7 +499,6 @@ static int capture_try(const struct capture_options *options, enum capture_door 
 	}
 	capture->door = door;
 	capture->epoll_fd = -1;
-	capture->return_event.fd = -1;
 	capture->pid_namespace = inode_of("/proc/self/ns/pid");
 	capture->own_pid_namespace =
 		capture->pid_namespace && capture->pid_namespace != INITIAL_PID_NAMESPACE;
@@ -541,9 +560,11 @@ void capture_close(struct capture *capture)
 	if (capture->muted)
 		munmap(capture->muted, MUTED_BYTES);
 	bpf_link__destroy(capture->resolve_link);
-	bpf_link__destroy(capture->return_link);
+	for (size_t i = 0; i < capture->sleep_count; i++)
+		bpf_link__destroy(capture->sleep_links[i]);
+	for (size_t i = 0; i < capture->event_count; i++)
+		capture_event_detach(&capture->events[i]);
 	capture_bpf__destroy(capture->skeleton);
-	capture_event_remove(&capture->return_event);
 	free(capture);
 }
 

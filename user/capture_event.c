@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The event that tells where a send ends, on kernels before 6.3. It is written
- * into tracefs because only there a kretprobe takes a maxactive: with the
- * default, senders that sleep use all of its room and further ends are missed
- * silently. Such an event stays when its maker is killed; the next run finds
- * it by its name, which has the maker's pid.
+ * Events that tell that a function returns, where senders may sleep in it. They
+ * are written into tracefs because only there a kretprobe takes a maxactive:
+ * with the default, senders that sleep use all of its room and further returns
+ * are missed silently. Such an event stays when its maker is killed; the next
+ * run finds it by its name, which has the maker's pid.
  */
 #include "capture_private.h"
 
@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #define SENDERS_MAX 4096 /* KRETPROBE_MAXACTIVE_MAX, kernel/trace/trace_kprobe.c */
-#define NAME_START "send_return_"
+#define GROUP "nightclerk"
+#define NAME_START "return_"
 #define NAMES_MAX 16 /* of one process */
 #define LINE_MAX_BYTES 512
 
@@ -34,13 +35,13 @@ static int open_in_tracefs(const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-bool capture_event_needed(void)
+bool capture_event_of_send_end(void)
 {
 	int fd = open_in_tracefs("events/sock/sock_send_length/id", O_RDONLY);
 
 	if (fd >= 0)
 		close(fd);
-	return fd < 0;
+	return fd >= 0;
 }
 
 /* The kernel takes one command with each write. */
@@ -55,21 +56,21 @@ static int remove_event(int fd, const char *name)
 {
 	char text[128];
 
-	snprintf(text, sizeof(text), "-:" CAPTURE_EVENT_GROUP "/%s", name);
+	snprintf(text, sizeof(text), "-:" GROUP "/%s", name);
 	return command(fd, text);
 }
 
 /* An event that somebody uses cannot be removed, so a maker that is hidden from us does no harm. */
-static void remove_leftovers(int fd)
+void capture_event_remove_leftovers(void)
 {
-	static const char group[] = CAPTURE_EVENT_GROUP "/";
-	int list_fd = open_in_tracefs("kprobe_events", O_RDONLY);
-	FILE *list = list_fd < 0 ? NULL : fdopen(list_fd, "r");
+	static const char group[] = GROUP "/";
+	int fd = open_in_tracefs("kprobe_events", O_RDWR | O_APPEND);
+	FILE *list = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[LINE_MAX_BYTES], process[32];
 
 	if (!list) {
-		if (list_fd >= 0)
-			close(list_fd);
+		if (fd >= 0)
+			close(fd);
 		return;
 	}
 	while (fgets(line, sizeof(line), list)) {
@@ -89,7 +90,7 @@ static void remove_leftovers(int fd)
 	fclose(list);
 }
 
-int capture_event_add(struct capture_event *event)
+static int add_event(struct capture_event *event, const char *function)
 {
 	int fd = open_in_tracefs("kprobe_events", O_WRONLY | O_APPEND);
 	char text[128];
@@ -97,12 +98,16 @@ int capture_event_add(struct capture_event *event)
 
 	if (fd < 0)
 		return fd;
-	remove_leftovers(fd);
-	/* A name may be taken: by ourselves, or by a process that has our pid in another pid namespace. */
+	/*
+	 * A name may be taken: by ourselves, or by a process that has our pid in
+	 * another pid namespace. The function is part of it, because a second one
+	 * would be added to an event of that name, without a word.
+	 */
 	for (unsigned int i = 0; i < NAMES_MAX && error == -EEXIST; i++) {
-		snprintf(event->name, sizeof(event->name), NAME_START "%d_%u", getpid(), i);
-		snprintf(text, sizeof(text), "r%d:" CAPTURE_EVENT_GROUP "/%s tcp_sendmsg_locked",
-			 SENDERS_MAX, event->name);
+		snprintf(event->name, sizeof(event->name), NAME_START "%d_%u_%s", getpid(), i,
+			 function);
+		snprintf(text, sizeof(text), "r%d:" GROUP "/%s %s", SENDERS_MAX, event->name,
+			 function);
 		error = command(fd, text);
 	}
 	if (error) {
@@ -113,8 +118,24 @@ int capture_event_add(struct capture_event *event)
 	return 0;
 }
 
-void capture_event_remove(struct capture_event *event)
+int capture_event_attach(struct capture_event *event, const struct bpf_program *program,
+			 const char *function)
 {
+	int error;
+
+	event->fd = -1;
+	error = add_event(event, function);
+	if (error)
+		return error;
+	event->link = bpf_program__attach_tracepoint(program, GROUP, event->name);
+	return event->link ? 0 : errno ? -errno : -EINVAL;
+}
+
+/* Nothing must be attached to an event that is removed. */
+void capture_event_detach(struct capture_event *event)
+{
+	bpf_link__destroy(event->link);
+	event->link = NULL;
 	if (event->fd < 0)
 		return;
 	remove_event(event->fd, event->name);

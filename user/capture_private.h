@@ -11,23 +11,27 @@
 #include <bpf/libbpf.h>
 #include <stdatomic.h>
 
-#define CAPTURE_EVENT_GROUP "nightclerk"
+#define CAPTURE_EVENTS 4
 
 /*
- * A kretprobe event of tcp_sendmsg_locked in tracefs, for kernels without
- * sock_send_length. Unlike the kretprobe that perf makes, it has room for
- * every sender that may sleep in there, but it outlives its maker.
+ * An event in tracefs: the return of a function of the kernel. Unlike the
+ * kretprobe that perf makes, it has room for every thread that may sleep in
+ * there, but it outlives its maker.
  */
 struct capture_event {
 	int fd; /* of kprobe_events; -1 = no event was made */
-	char name[48];
+	char name[64];
+	struct bpf_link *link;
 };
 
-bool capture_event_needed(void);
-/* Makes it, and removes those of runs that were killed. 0 or -errno. */
-int capture_event_add(struct capture_event *event);
-/* Only once nothing is attached to it. */
-void capture_event_remove(struct capture_event *event);
+/* Has the kernel a classic tracepoint where a send ends? Else its return must tell. */
+bool capture_event_of_send_end(void);
+/* Attaches to the return of that function, by an event of this run. 0 or -errno. */
+int capture_event_attach(struct capture_event *event, const struct bpf_program *program,
+			 const char *function);
+void capture_event_detach(struct capture_event *event);
+/* Removes the events of runs that were killed. */
+void capture_event_remove_leftovers(void);
 
 struct capture {
 	struct capture_bpf *skeleton; /* capture.c only */
@@ -37,8 +41,9 @@ struct capture {
 	struct ring_buffer *lifecycle;
 	int epoll_fd;					/* of both; -1 = none */
 	struct bpf_link *resolve_link;			/* only in a pid namespace of its own */
-	struct capture_event return_event;
-	struct bpf_link *return_link;			/* only where return_event is needed */
+	struct capture_event events[CAPTURE_EVENTS];	/* kprobe door */
+	struct bpf_link *sleep_links[CAPTURE_EVENTS];
+	size_t event_count, sleep_count;
 	int tree_fd, flows_fd, counters_fd, refresh_fd; /* owned by skeleton */
 	size_t data_ring_bytes;
 	/* data ring: the kernel's own pages, see kernel/bpf/ringbuf.c */

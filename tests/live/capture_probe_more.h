@@ -566,6 +566,7 @@ static const struct {
 	{"joins late with exact offsets", play_joined_late},
 	{"makes a hole of what a full ring refused", play_ring_full},
 	{"mutes what the collector gave up", play_muted_by_us},
+	{"captures two threads that wait for one connection", play_two_waiting},
 	{"captures an answer to a client that is gone", play_answer_to_nobody},
 	{"keeps the offsets of a connection aborted with data unread", play_abort_unread},
 	{"keeps the offsets of a connection aborted with all read", play_abort_when_read},

@@ -309,6 +309,88 @@ static void play_muted_by_us(void)
 	      3300, "accepted");
 }
 
+/* ---- two threads whose sends wait for one connection ---- */
+
+/* Its queue is full, so that connecting takes the second SYN. */
+static void serve_two_waiting(int ready)
+{
+	uint16_t port;
+	int listener = listen_on(NULL, &port), first, fd;
+
+	must(!listen(listener, 0), "listen");
+	first = connect_to(NULL, port);
+	must(write(ready, &port, sizeof(port)) == sizeof(port), "write");
+	gate_wait(gate);
+	close(accept(listener, NULL, NULL));
+	close(first);
+	fd = accept(listener, NULL, NULL);
+	must(fd >= 0, "accept");
+	take_until_end(fd, &taken[0]);
+	_exit(0);
+}
+
+struct half {
+	int fd;
+	uint64_t from;
+};
+
+static void *write_half(void *context)
+{
+	struct half *half = context;
+	uint8_t *bytes = stream_make(half->from, 1000);
+
+	for (uint64_t i = 0; i < 22; i++) /* whichever comes first: it may be HTTP */
+		bytes[i] = stream_byte(i);
+	write_all(half->fd, bytes, 1000);
+	return NULL;
+}
+
+static void send_two_waiting(uint16_t port)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	struct half halves[] = {{fd, 0}, {fd, 1000}};
+	pthread_t threads[2];
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	must(connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 && errno == EINPROGRESS,
+	     "connect");
+	must(!fcntl(fd, F_SETFL, 0), "O_NONBLOCK");
+	for (int i = 0; i < 2; i++)
+		must(!pthread_create(&threads[i], NULL, write_half, &halves[i]), "thread");
+	gate_pass(gate);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	_exit(0);
+}
+
+static void play_two_waiting(void)
+{
+	struct child server, client;
+	bool in_child;
+	uint16_t port;
+	int ends[2];
+
+	gate_new();
+	must(!pipe2(ends, O_CLOEXEC), "pipe");
+	server = child_new(&in_child);
+	if (in_child)
+		serve_two_waiting(ends[1]);
+	child_go(server, false);
+	must(read(ends[0], &port, sizeof(port)) == sizeof(port), "server");
+	client = child_new(&in_child);
+	if (in_child)
+		send_two_waiting(port);
+	child_go(client, true);
+	observe_children(2, 2);
+	gate_done();
+	close(ends[0]);
+	close(ends[1]);
+	check_pair();
+	EQUAL(taken[0].count, 2000, "bytes that crossed");
+	check_stream(flow_of(WIRE_CLIENT), &taken[0], WIRE_CAUSE_NONE, 0);
+}
+
 /* ---- ends ---- */
 
 /* The client gives up; the answer is accepted by the kernel and never arrives. */
