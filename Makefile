@@ -25,7 +25,7 @@ VERSION := 0.1.0
 # What apt installs; `make deps` compares it with what is there.
 PACKAGES := gcc make clang llvm pkg-config libbpf-dev bpftool libelf-dev zlib1g-dev libjson-c-dev libssl-dev \
 	libcmocka-dev uthash-dev libcap-dev libbrotli-dev libzstd-dev libsqlite3-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
-TEST_PACKAGES := python3 sqlite3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats
+TEST_PACKAGES := liburing-dev python3 sqlite3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats
 
 LIBRARIES := libbpf json-c libcrypto libcap zlib libbrotlidec libzstd sqlite3
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) 2>/dev/null)
@@ -110,10 +110,11 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
 	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) $(LLHTTP_CFLAGS) -Iuser -Itests/unit -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LIB) -lcmocka $(PKG_LIBS) $(LLHTTP_LIBS) -pthread
 
 # The probe alone, driven through the library: what was sent must be what was captured.
+URING_FLAGS = $(shell $(PKG_CONFIG) --exists liburing 2>/dev/null && echo -DHAVE_LIBURING -luring)
 $(BUILD)/tests/live/capture_probe: tests/live/capture_probe.c $(LIB)
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) -Iuser -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LIB) $(PKG_LIBS) $(LLHTTP_LIBS) -pthread
+	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) -Iuser -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LIB) $(PKG_LIBS) $(LLHTTP_LIBS) $(URING_FLAGS) -pthread
 
 $(BUILD)/tests/live/%: tests/live/%.c
 	$(call say,TOOL,$@)
@@ -232,6 +233,7 @@ bench: setup $(BUILD)/tests/bench/talk ## what it costs against bare and other t
 KERNEL ?= 5.10,6.1,6.12,6.12-full,7
 PREEMPT ?=
 comma := ,
+GUESTS = $(subst $(comma), ,$(KERNEL))
 VM_PACKAGES = qemu-system-x86 busybox-static cpio xz-utils \
 	$(shell [ -x /usr/lib/qemu/virtiofsd ] || apt-cache search --names-only '^virtiofsd$$' 2>/dev/null | cut -d ' ' -f 1)
 
@@ -239,7 +241,8 @@ VM_PACKAGES = qemu-system-x86 busybox-static cpio xz-utils \
 vm: setup ## the live tests on stock Debian kernels under QEMU: KERNEL=5.10,6.1,6.12,7 PREEMPT=full (root)
 	@tools/install-packages $(VM_PACKAGES)
 	@$(MAKE) --no-print-directory -s $(LIVE_TOOLS)
-	@PREEMPT=$(PREEMPT) NIGHTCLERK_TEST_SECONDS=7200 $(RUN) --label vm --wrap tests/vm/boot $(subst $(comma), ,$(KERNEL))
+	@status=0; PREEMPT=$(PREEMPT) NIGHTCLERK_TEST_SECONDS=7200 $(RUN) --label vm --wrap tests/vm/boot $(GUESTS) || status=1; \
+		tests/vm/table $(foreach guest,$(GUESTS),build/vm/guest-$(guest)$(if $(findstring -,$(guest)),,$(PREEMPT:%=-%))) || status=1; exit $$status
 
 .PHONY: mutate-table
 mutate-table: tests ## flip every cell of the decision table: exactly its tests must fail

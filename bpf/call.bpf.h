@@ -7,7 +7,7 @@
  * the copy loop, the kprobe once per call. End: sock_send_length, after the
  * lock was given back, in the same thread, or the return of
  * tcp_sendmsg_locked; either says what was accepted, and the memory is copied
- * only then.
+ * only then, or when much of it is known to be.
  *
  * A send that waits for memory gives the lock away, and another thread may
  * write to the socket meanwhile. Then the bytes so far are emitted, and the
@@ -21,15 +21,9 @@
 
 #include "payload.bpf.h"
 
+#define CALL_EMIT_BYTES (1U << 20) /* so much of a long send is not held back until its end */
 #define MSG_OOB 1
-
-/* An entry stays until its thread ends; sk is 0 while the thread is in no send. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CALL_TABLE_ENTRIES);
-	__type(key, u64); /* pid_tgid */
-	__type(value, struct call);
-} calls SEC(".maps");
+#define MSG_FASTOPEN 0x20000000
 
 static const struct call empty_call;
 
@@ -41,24 +35,43 @@ static __always_inline u32 position_kind(struct iov_iter *iter)
 	u32 type;
 
 	if (bpf_core_field_exists(old->type))
-		return (BPF_CORE_READ(old, type) & ~1U) == 4 ? CALL_IOVEC : CALL_OTHER;
-	type = BPF_CORE_READ(iter, iter_type);
+		type = BPF_CORE_READ(old, type) & ~1U;
+	else
+		type = BPF_CORE_READ(iter, iter_type);
 	if (bpf_core_enum_value_exists(enum iter_type, ITER_UBUF) &&
 	    type == bpf_core_enum_value(enum iter_type, ITER_UBUF))
 		return CALL_UBUF;
-	return type == bpf_core_enum_value(enum iter_type, ITER_IOVEC) ? CALL_IOVEC : CALL_OTHER;
+	if (type == bpf_core_enum_value(enum iter_type, ITER_IOVEC))
+		return CALL_IOVEC;
+	return type == bpf_core_enum_value(enum iter_type, ITER_BVEC) ? CALL_BVEC : CALL_OTHER;
 }
 
-static __always_inline void position_read(struct msghdr *message, struct position *ret_position)
+/*
+ * May the pages of a send be read at its end? kTLS and sockmaps send pages of
+ * their own, which are gone by then; either, and whoever else in the kernel
+ * uses a socket, leaves a mark on it.
+ */
+static __always_inline bool pages_stay(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	return pages_known() && !BPF_CORE_READ(sk, sk_user_data) &&
+	       !BPF_CORE_READ(tp, inet_conn.icsk_ulp_ops);
+}
+
+static __always_inline void position_read(struct msghdr *message, struct sock *sk,
+					  struct position *ret_position)
 {
 	struct iov_iter *iter = (void *)message + bpf_core_field_offset(struct msghdr, msg_iter);
 	struct iov_iter___since_6_4 *new = (void *)iter;
 
 	__builtin_memset(ret_position, 0, sizeof(*ret_position));
 	ret_position->kind = position_kind(iter);
+	if (ret_position->kind == CALL_BVEC && !pages_stay(sk))
+		ret_position->kind = CALL_OTHER;
 	ret_position->offset = BPF_CORE_READ(iter, iov_offset);
 	ret_position->count = BPF_CORE_READ(iter, count);
-	if (ret_position->kind == CALL_UBUF) {
+	if (bpf_core_field_exists(iter->ubuf) && ret_position->kind == CALL_UBUF) {
 		ret_position->base = (u64)BPF_CORE_READ(iter, ubuf);
 		return;
 	}
@@ -82,7 +95,7 @@ static __always_inline bool position_follows(const struct position *then,
 	if (now->kind == CALL_UBUF)
 		return now->base == then->base &&
 		       now->offset == then->offset + (then->count - now->count);
-	if (now->kind == CALL_IOVEC)
+	if (now->kind == CALL_IOVEC || now->kind == CALL_BVEC)
 		return now->base >= then->base && now->segments <= then->segments &&
 		       now->base - then->base ==
 			       (then->segments - now->segments) * sizeof(struct iovec);
@@ -91,8 +104,7 @@ static __always_inline bool position_follows(const struct position *then,
 
 /* ---- start ---- */
 
-static __always_inline void call_begin(struct call *call, struct flow *flow, struct sock *sk,
-				       u32 tgid)
+static __always_inline void call_begin(struct call *call, struct sock *sk, u32 tgid)
 {
 	__builtin_memset(&call->event, 0, sizeof(call->event));
 	call->event.version = WIRE_EVENT_VERSION;
@@ -100,7 +112,6 @@ static __always_inline void call_begin(struct call *call, struct flow *flow, str
 	call->event.flags = scope_flags((struct task_struct *)bpf_get_current_task(), tgid, sk);
 	call->event.start_ns = bpf_ktime_get_ns();
 	current_identity(&call->event);
-	flow->flags |= transport_flags(sk);
 	call->done = 0;
 	call->hole_length = 0;
 	call->asleep = 0;
@@ -123,23 +134,24 @@ static __noinline int call_drop(struct call *call)
 
 	if (!call || !call->sk)
 		return 0;
-	if (call->at.kind != CALL_OTHER) /* kTLS and sockmap call several times in one send */
+	/* kTLS and sockmap call several times in one send; without a flow it never connected */
+	if (call->at.kind != CALL_OTHER && call->flow)
 		counter_add(WIRE_COUNTER_STALE_CALLS, 1);
 	flow = bpf_map_lookup_elem(&flows, &call->sk);
 	call->sk = 0;
-	if (flow && flow->calls)
+	if (flow && flow->id == call->flow && flow->calls)
 		__sync_fetch_and_add(&flow->calls, -1);
 	return 0;
 }
 
-/* Another pass of the same call: nothing to do, unless somebody else wrote while it slept. */
+/* Another pass of the same call: little to do, unless somebody else wrote while it slept. */
 static __always_inline void call_continue(struct call *call, struct flow *flow, struct sock *sk,
 					  const struct position *now)
 {
 	u64 used = call->at.count - now->count;
 	u32 moved = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - call->seq;
 
-	if (used == moved)
+	if (used == moved && used < CALL_EMIT_BYTES)
 		return;
 	if (used > moved)
 		used = moved;
@@ -189,46 +201,128 @@ static __always_inline struct flow *call_flow(struct sock *sk, u32 tgid)
 	return flow;
 }
 
-/* repeats: this door also reports every further pass of a call's copy loop. */
-static __always_inline void call_start(struct sock *sk, struct msghdr *message, const bool repeats)
+/* The current thread's entry for a send that begins. */
+static __always_inline struct call *call_enter(struct sock *sk, u32 message_flags, u64 id)
 {
-	u64 id = bpf_get_current_pid_tgid(), key = (u64)sk;
-	struct position now;
-	struct flow *flow;
-	struct call *call;
+	struct call *call = bpf_map_lookup_elem(&calls, &id);
 
-	if (id >> 32 == own_tgid || !netns_fits(sk))
-		return;
-	flow = call_flow(sk, id >> 32);
-	if (!flow)
-		return;
-	flow_sync(flow, (struct tcp_sock *)sk);
-	if (flow_is_muted(flow)) {
-		flow_find_gap(flow, flow->written, WIRE_CAUSE_MUTED);
-		return;
-	}
-	position_read(message, &now);
-	call = bpf_map_lookup_elem(&calls, &id);
-	if (repeats && call && call->sk == key && call->flow == flow->id &&
-	    position_follows(&call->at, &now)) {
-		call_continue(call, flow, sk, &now);
-		return;
-	}
 	if (call)
 		call_drop(call);
 	else
 		call = call_new(id);
 	if (!call)
+		return NULL;
+	call->sk = (u64)sk;
+	call->flow = 0;
+	call->message_flags = message_flags;
+	call->placed = 0;
+	call_begin(call, sk, id >> 32);
+	return call;
+}
+
+static __always_inline void call_of_flow(struct call *call, struct flow *flow)
+{
+	call->flow = flow->id;
+	__sync_fetch_and_add(&flow->calls, 1);
+}
+
+/* The flow that the current thread sends in, brought up to date. NULL: nothing to note. */
+static __always_inline struct flow *call_prepare(struct sock *sk, u64 id)
+{
+	struct flow *flow;
+
+	if (id >> 32 == own_tgid || !netns_fits(sk))
+		return NULL;
+	flow = call_flow(sk, id >> 32);
+	if (!flow)
+		return NULL;
+	flow_sync(flow, (struct tcp_sock *)sk);
+	if (!flow_is_muted(flow))
+		return flow;
+	flow_find_gap(flow, flow->written, WIRE_CAUSE_MUTED);
+	return NULL;
+}
+
+static __always_inline void call_start_at(struct flow *flow, struct sock *sk, u64 id,
+					  u32 message_flags, const struct position *now)
+{
+	struct call *call = call_enter(sk, message_flags, id);
+
+	if (!call)
 		return;
 	if (flow->stage >= FLOW_OPEN)
 		flow_find_gap(flow, flow->written, WIRE_CAUSE_MISSED);
-	__sync_fetch_and_add(&flow->calls, 1);
-	call->sk = key;
-	call->flow = flow->id;
-	call->message_flags = BPF_CORE_READ(message, msg_flags);
-	call_begin(call, flow, sk, id >> 32);
-	call->at = now;
+	flow->flags |= transport_flags(sk);
+	call_of_flow(call, flow);
+	call->at = *now;
 	call_anchor(call, flow, sk);
+}
+
+/* kprobe door: a send that will connect its socket first. on_connect() makes its flow. */
+static __always_inline void call_start_connecting(struct sock *sk, struct msghdr *message, u64 id)
+{
+	u32 flags = BPF_CORE_READ(message, msg_flags);
+	struct call *call;
+
+	if (!(flags & MSG_FASTOPEN) || flow_find(sk) || !netns_fits(sk) ||
+	    !scope_flags((struct task_struct *)bpf_get_current_task(), id >> 32, sk))
+		return;
+	call = call_enter(sk, flags, id);
+	if (call)
+		position_read(message, sk, &call->at);
+}
+
+/* repeats: this door also reports every further pass of a call's copy loop. */
+static __always_inline void call_start(struct sock *sk, struct msghdr *message, const bool repeats)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	struct flow *flow = call_prepare(sk, id);
+	struct position now;
+	struct call *call;
+
+	if (!flow) {
+		if (!repeats)
+			call_start_connecting(sk, message, id);
+		return;
+	}
+	position_read(message, sk, &now);
+	call = repeats ? bpf_map_lookup_elem(&calls, &id) : NULL;
+	if (call && call->sk == (u64)sk && call->flow == flow->id &&
+	    position_follows(&call->at, &now))
+		call_continue(call, flow, sk, &now);
+	else
+		call_start_at(flow, sk, id, BPF_CORE_READ(message, msg_flags), &now);
+}
+
+/* sendfile and splice before 6.5: one page, or neighbours. */
+static __always_inline void call_start_pages(struct sock *sk, u64 page, u32 offset, u64 size,
+					     u32 message_flags)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	struct flow *flow = call_prepare(sk, id);
+	struct position now = {.base = page, .offset = offset, .count = size};
+
+	if (!flow)
+		return;
+	now.kind = pages_stay(sk) ? CALL_PAGES : CALL_OTHER;
+	call_start_at(flow, sk, id, message_flags, &now);
+}
+
+/*
+ * A call that began before its connection: the first byte of the stream is its
+ * own, in the SYN or behind it, unless it waited, and another wrote. False while
+ * there is no connection.
+ */
+static __always_inline bool call_place(struct call *call, const struct flow *flow)
+{
+	if (call->placed)
+		return true;
+	if (flow->stage < FLOW_OPEN)
+		return false;
+	call->placed = 1;
+	call->offset = 0;
+	call->seq = flow->send_base_seq;
+	return true;
 }
 
 /* ---- in between: kprobe door ---- */
@@ -238,9 +332,13 @@ static __always_inline void call_sleep(struct sock *sk)
 {
 	u64 id = bpf_get_current_pid_tgid();
 	struct call *call = bpf_map_lookup_elem(&calls, &id);
+	struct flow *flow;
 
 	if (!call || call->sk != (u64)sk)
 		return;
+	flow = flow_find(sk);
+	if (flow)
+		call_place(call, flow);
 	call->slept_at = BPF_CORE_READ((struct tcp_sock *)sk, write_seq);
 	call->asleep = 1;
 }
@@ -252,6 +350,7 @@ static __always_inline void call_wake(void)
 	struct call *call = bpf_map_lookup_elem(&calls, &id);
 	struct flow *flow;
 	struct sock *sk;
+	u32 used;
 
 	if (!call || !call->sk || !call->asleep)
 		return;
@@ -261,10 +360,11 @@ static __always_inline void call_wake(void)
 	if (!flow || flow->id != call->flow || flow->stage != FLOW_OPEN)
 		return;
 	flow_sync(flow, (struct tcp_sock *)sk);
-	if (call->placed && flow->write_seq == call->slept_at)
+	used = call->placed ? call->slept_at - call->seq : 0;
+	if (call->placed && flow->write_seq == call->slept_at && used < CALL_EMIT_BYTES)
 		return;
-	if (call->slept_at != call->seq && call->placed)
-		call_emit(call, flow, call->slept_at - call->seq, 0);
+	if (used)
+		call_emit(call, flow, used, 0);
 	call_anchor(call, flow, sk);
 }
 
@@ -292,13 +392,14 @@ static __always_inline void call_end_unseen(struct flow *flow, struct sock *sk)
 static __always_inline void call_account(struct call *call, struct flow *flow, struct sock *sk,
 					 u64 accepted)
 {
-	u32 moved = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - call->seq;
 	u64 rest = accepted > call->done ? accepted - call->done : 0;
 	u64 urgent;
+	u32 moved;
 
 	counter_add(WIRE_COUNTER_CALLS, 1);
-	if (!call->placed)
-		call->offset = (u32)(call->seq - flow->send_base_seq);
+	if (!call_place(call, flow))
+		return; /* flow_open() finds its length */
+	moved = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - call->seq;
 	if (rest > moved) /* kTLS, sockmap: several starts, one end */
 		rest = moved;
 	urgent = rest && (call->message_flags & MSG_OOB);
@@ -328,7 +429,7 @@ static __always_inline void call_end(struct sock *sk, int accepted)
 	if (accepted > 0)
 		call_account(call, flow, sk, accepted);
 	call->sk = 0;
-	if (flow->calls)
+	if (call->flow == flow->id && flow->calls)
 		__sync_fetch_and_add(&flow->calls, -1);
 }
 

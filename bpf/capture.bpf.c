@@ -91,6 +91,15 @@ int kprobe_send_end(struct trace_event_raw_sock_msg_length *event)
 	return 0;
 }
 
+/* sendfile and splice before 6.5. Its return is told as that of a send. */
+SEC("kprobe")
+int BPF_KPROBE(kprobe_pages_start, struct sock *sk, struct page *page, int offset, size_t size,
+	       int flags)
+{
+	call_start_pages(sk, (u64)page, offset, size, flags);
+	return 0;
+}
+
 /* A send that waits, for memory or for its connection. */
 SEC("kprobe")
 int BPF_KPROBE(kprobe_send_sleep, struct sock *sk)
@@ -110,7 +119,7 @@ int BPF_KRETPROBE(kprobe_send_wake)
 	return 0;
 }
 
-/* The end of a send before 6.3, which has no sock_send_length. */
+/* The end of a send of pages before 6.5, and of any other before 6.3, which has no sock_send_length. */
 SEC("kretprobe")
 int BPF_KRETPROBE(kprobe_send_return, int accepted)
 {
@@ -239,17 +248,28 @@ int iter_listeners(struct bpf_iter__task_file *context)
 {
 	struct task_struct *task = context->task;
 	struct file *file = context->file;
-	struct socket *socket = file ? bpf_sock_from_file(file) : NULL;
+	struct sock *sk = file ? file_sock(file) : NULL;
 
-	if (task && socket)
-		on_listening_sock(task, BPF_CORE_READ(socket, sk));
+	if (task && sk)
+		on_listening_sock(task, sk);
 	return 0;
 }
 
-/* At the end of a run: how far has each living flow come? For BPF_PROG_TEST_RUN, never attached. */
+/* For BPF_PROG_TEST_RUN, in the loader's own context. */
 SEC("raw_tp")
-int run_refresh(void *context)
+int run_find_pages(void *context)
 {
-	bpf_for_each_map_elem(&flows, flow_refresh, NULL, 0);
+	pages_find((struct task_struct *)bpf_get_current_task());
+	return 0;
+}
+
+/* At the end of a run: how far has each living flow come? */
+SEC("iter/bpf_map_elem")
+int iter_refresh(struct bpf_iter__bpf_map_elem *context)
+{
+	u64 *sk = context->key;
+
+	if (sk)
+		flow_refresh((struct tcp_sock *)*sk);
 	return 0;
 }

@@ -19,20 +19,13 @@
  *
  * They are attached in this order. A miss that another copy made good is
  * counted, and taken off the kernel's count (user/capture_tables.c); what
- * remains was lost.
+ * remains was lost. Where programs are preempted, the second also misses events
+ * that were the first's: as many as only the first has seen.
  */
 #ifndef NIGHTCLERK_COPIES_BPF_H
 #define NIGHTCLERK_COPIES_BPF_H
 
-#include "ring.bpf.h"
-
-enum copies { COPIES_STATE, COPIES_RESET, COPIES_DESTROY, COPIES_COUNT };
-
-/* Which event each copy last had in a softirq. Only events of sockets that nobody holds touch it. */
-struct copies_seen {
-	u64 first, softirq; /* address of the struct sock; 0 = none */
-	u8 first_detail, softirq_detail;
-};
+#include "tables.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -59,16 +52,17 @@ static __always_inline struct copies_seen *copies_seen(u32 copies_of)
 /* Does the first copy act? */
 static __always_inline bool copy_for_held(const struct sock *sk, u32 copies_of, u8 detail)
 {
-	struct copies_seen *seen;
+	struct copies_seen *seen = copies_seen(copies_of);
+	bool held = sock_is_held(sk);
 
-	if (sock_is_held(sk))
-		return true;
-	seen = copies_seen(copies_of);
-	if (seen) {
+	if (seen && held) {
+		if (copies_attached)
+			__sync_fetch_and_add(&seen->held_first, 1);
+	} else if (seen) {
 		seen->first = (u64)sk;
 		seen->first_detail = detail;
 	}
-	return false;
+	return held;
 }
 
 /* The first copy was busy with another event, and had no part in this one. */
@@ -82,11 +76,13 @@ static __always_inline void copies_excuse_first(struct copies_seen *seen, const 
 /* Does the second? */
 static __always_inline bool copy_for_softirq(const struct sock *sk, u32 copies_of, u8 detail)
 {
-	struct copies_seen *seen;
+	struct copies_seen *seen = copies_seen(copies_of);
 
-	if (sock_is_held(sk))
+	if (sock_is_held(sk)) {
+		if (seen && copies_attached)
+			__sync_fetch_and_add(&seen->held_softirq, 1);
 		return false;
-	seen = copies_seen(copies_of);
+	}
 	if (!seen)
 		return true;
 	copies_excuse_first(seen, sk, detail);

@@ -46,7 +46,7 @@ static __always_inline void flow_position(const struct flow *flow, struct wire_e
 
 static __always_inline bool slot_is_muted(u64 id)
 {
-	u32 slot = id % WIRE_MUTED_SLOTS;
+	u32 slot = wire_muted_slot(id);
 	u64 *holder = bpf_map_lookup_elem(&muted, &slot);
 
 	return id && holder && *holder == id;
@@ -164,6 +164,15 @@ static __always_inline void flow_find_gap(struct flow *flow, u64 written, u8 cau
 
 /* ---- coming and going ---- */
 
+/*
+ * The time, and the CPU, of which no two flows begin in one nanosecond: before
+ * 5.12 a program can count, but not learn what it counted.
+ */
+static __always_inline u64 flow_id(void)
+{
+	return bpf_ktime_get_ns() << 12 | (bpf_get_smp_processor_id() & 0xfff);
+}
+
 static __noinline struct flow *flow_new(struct sock *sk, const struct tuple *tuple, u16 flags,
 					u8 stage)
 {
@@ -177,7 +186,7 @@ static __noinline struct flow *flow_new(struct sock *sk, const struct tuple *tup
 	flow = bpf_map_lookup_elem(&flows, &key);
 	if (!flow)
 		return NULL;
-	flow->id = __sync_fetch_and_add(&flow_count, 1) + 1;
+	flow->id = flow_id();
 	flow->flags = flags;
 	flow->stage = stage;
 	flow->tuple = *tuple;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Tables that both sides of the probe touch: the flow table, which the
- * collector walks at the end of a run, and the process tree.
+ * collector walks at the end of a run, the process tree, and what the copies of
+ * a program have seen.
  */
 #ifndef NIGHTCLERK_FLOW_TABLE_H
 #define NIGHTCLERK_FLOW_TABLE_H
@@ -12,6 +13,14 @@
 #define CALL_TABLE_ENTRIES 32768
 #define TREE_ENTRIES 65536
 #define LISTENER_ENTRIES 8192
+
+/* What the loader writes into a page, for the probe to find: bpf/pages.bpf.h. */
+#define PAGES_MARK_WORDS 8
+
+static inline __u64 pages_mark(__u64 seed, __u32 word)
+{
+	return (seed + word) * 0x9E3779B97F4A7C15ULL;
+}
 
 enum scope_mode {
 	SCOPE_TREE, /* the tree table, which forks extend */
@@ -65,6 +74,19 @@ struct flow {
 	__u8 late; /* counted in late_tuples */
 	__u8 reserved[7];
 	struct tuple tuple;
+};
+
+/*
+ * Of each CPU, for the copies of a program: copies.bpf.h. Which event each last
+ * had in a softirq, and how many of sockets that a process holds.
+ */
+enum copies { COPIES_STATE, COPIES_RESET, COPIES_DESTROY, COPIES_COUNT };
+
+struct copies_seen {
+	__u64 first, softirq; /* address of the struct sock; 0 = none */
+	__u64 held_first, held_softirq;
+	__u8 first_detail, softirq_detail;
+	__u8 reserved[6];
 };
 
 /* Value of the tree table; the key is the tgid as the kernel has it. */

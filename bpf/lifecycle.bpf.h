@@ -11,6 +11,8 @@
 
 #include "call.bpf.h"
 
+#define LISTENER_TRIES 4
+
 /* ---- connections ---- */
 
 static __noinline int say_off_loopback(const struct tuple *tuple, u16 flags)
@@ -46,18 +48,23 @@ static __always_inline u16 current_scope(struct sock *sk)
 static __always_inline void on_connect(struct sock *sk)
 {
 	u16 flags = current_scope(sk);
-	struct flow *former = flow_find(sk);
+	struct flow *flow = flow_find(sk);
+	u64 id = bpf_get_current_pid_tgid();
 	struct tuple tuple;
+	struct call *call;
 
-	if (former && former->stage >= FLOW_OPEN)
-		flow_end(former, sk);
+	if (flow && flow->stage >= FLOW_OPEN)
+		flow_end(flow, sk);
 	if (!flags)
 		return;
 	flags |= WIRE_CLIENT;
 	sock_tuple(sk, &tuple);
 	if (!tuple_is_loopback(&tuple))
 		say_off_loopback(&tuple, flags);
-	flow_new(sk, &tuple, flags, FLOW_CONNECTING);
+	flow = flow_new(sk, &tuple, flags, FLOW_CONNECTING);
+	call = bpf_map_lookup_elem(&calls, &id);
+	if (flow && call && call->sk == (u64)sk && !call->flow)
+		call_of_flow(call, flow); /* a send connects it: call_start_connecting() */
 }
 
 static __always_inline void listener_key(const struct tuple *tuple, struct listener_key *key)
@@ -67,34 +74,75 @@ static __always_inline void listener_key(const struct tuple *tuple, struct liste
 	__builtin_memcpy(key->address, tuple->local_address, WIRE_ADDRESS_BYTES);
 }
 
+/*
+ * Sockets may come and go in one place at once, and a count that is changed
+ * cannot be read in the same step before 5.12. Who adds looks whether the entry
+ * that was counted is still there; who removes, whether somebody counted in it
+ * meanwhile.
+ */
+static __noinline int listener_add(const struct listener_key *key, u32 flags)
+{
+	struct listener fresh = {.count = 1, .flags = flags};
+
+	if (!key)
+		return 0;
+	fresh.port = key->port;
+	for (int i = 0; i < LISTENER_TRIES; i++) {
+		struct listener *listener = bpf_map_lookup_elem(&listeners, key);
+
+		if (!listener) {
+			if (!bpf_map_update_elem(&listeners, key, &fresh, BPF_NOEXIST))
+				return 0;
+			continue;
+		}
+		__sync_fetch_and_add(&listener->count, 1);
+		if (bpf_map_lookup_elem(&listeners, key) == listener)
+			return 0;
+	}
+	return 0;
+}
+
+static __noinline int listener_remove(const struct listener_key *key)
+{
+	struct listener *listener;
+	struct listener late = {};
+
+	if (!key)
+		return 0;
+	listener = bpf_map_lookup_elem(&listeners, key);
+	if (!listener)
+		return 0;
+	__sync_fetch_and_add(&listener->count, -1);
+	if (*(volatile u32 *)&listener->count)
+		return 0;
+	bpf_map_delete_elem(&listeners, key);
+	late.count = *(volatile u32 *)&listener->count;
+	late.flags = listener->flags;
+	late.port = listener->port;
+	if (late.count && late.port == key->port)
+		bpf_map_update_elem(&listeners, key, &late, BPF_NOEXIST);
+	return 0;
+}
+
 static __always_inline void on_listen(struct sock *sk, u16 flags)
 {
-	struct listener fresh = {.count = 1, .flags = flags & WIRE_CANARY};
 	struct listener_key key;
-	struct listener *listener;
 	struct tuple tuple;
 
 	sock_tuple(sk, &tuple);
 	if (!flow_new(sk, &tuple, flags, FLOW_LISTENING))
 		return;
 	listener_key(&tuple, &key);
-	listener = bpf_map_lookup_elem(&listeners, &key);
-	if (listener)
-		__sync_fetch_and_add(&listener->count, 1);
-	else
-		bpf_map_update_elem(&listeners, &key, &fresh, BPF_ANY);
+	listener_add(&key, flags & WIRE_CANARY);
 }
 
 static __always_inline void on_listen_end(struct flow *flow, struct sock *sk)
 {
 	struct listener_key key;
-	struct listener *listener;
 	u64 flow_key = (u64)sk;
 
 	listener_key(&flow->tuple, &key);
-	listener = bpf_map_lookup_elem(&listeners, &key);
-	if (listener && __sync_fetch_and_add(&listener->count, -1) <= 1)
-		bpf_map_delete_elem(&listeners, &key);
+	listener_remove(&key);
 	bpf_map_delete_elem(&flows, &flow_key);
 }
 

@@ -10,20 +10,27 @@
 #define NIGHTCLERK_PAYLOAD_BPF_H
 
 #include "flow.bpf.h"
+#include "pages.bpf.h"
 
-/* One send can be 2 GiB - 4 KiB long (MAX_RW_COUNT) and have 1024 segments (UIO_MAXIOV). */
-#define WALK_STEPS_MAX 65536
+/*
+ * One send can be 2 GiB - 4 KiB long (MAX_RW_COUNT) and have 1024 segments
+ * (UIO_MAXIOV): 32857 full records, a shorter one and a step for each segment.
+ */
+#define WALK_TURN_STEPS 190
+#define WALK_TURNS 190
 #define FIRST_BYTES 24
 
 enum call_kind {
-	CALL_OTHER, /* kernel pages, or an iterator that we do not know: length only */
+	CALL_OTHER, /* pages that cannot be read, or an iterator that we do not know: length only */
 	CALL_UBUF,  /* one user buffer */
 	CALL_IOVEC, /* an array, in kernel memory, of user buffers */
+	CALL_BVEC,  /* an array of runs of pages */
+	CALL_PAGES, /* one run of pages */
 };
 
 struct position {   /* of a send in its sender's memory */
-	u64 base;   /* user buffer, or address of the array's current element */
-	u64 offset; /* into the buffer, or into the current element */
+	u64 base;   /* user buffer, struct page, or address of the array's current element */
+	u64 offset; /* into the buffer, the pages, or the current element */
 	u64 segments;
 	u64 count; /* bytes still offered from here */
 	u32 kind;
@@ -49,6 +56,14 @@ struct call {
 	u8 reserved[6];
 	u8 first[FIRST_BYTES]; /* of the stream */
 };
+
+/* An entry stays until its thread ends; sk is 0 while the thread is in no send. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CALL_TABLE_ENTRIES);
+	__type(key, u64); /* pid_tgid */
+	__type(value, struct call);
+} calls SEC(".maps");
 
 struct record {
 	struct wire_event event;
@@ -115,6 +130,8 @@ static __always_inline int record_copy(struct call *call, struct flow *flow, u64
 				       u64 length, const u32 class)
 {
 	struct record *record = bpf_ringbuf_reserve(&data_ring, class, 0);
+	bool in_pages = call->at.kind >= CALL_BVEC;
+	long failed;
 
 	if (!record) {
 		flow->lost_records++;
@@ -123,9 +140,13 @@ static __always_inline int record_copy(struct call *call, struct flow *flow, u64
 	asm volatile("" : "+r"(length));
 	if (length > class - sizeof(struct wire_event))
 		length = class - sizeof(struct wire_event);
-	if (bpf_probe_read_user(record->payload, length, (void *)address)) {
+	if (in_pages)
+		failed = bpf_probe_read_kernel(record->payload, length, (void *)address);
+	else
+		failed = bpf_probe_read_user(record->payload, length, (void *)address);
+	if (failed) {
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
-		return WIRE_CAUSE_FAULT;
+		return in_pages ? WIRE_CAUSE_PAGES : WIRE_CAUSE_FAULT;
 	}
 	__builtin_memcpy(&record->event, &call->event, sizeof(record->event));
 	record->event.when_ns = bpf_ktime_get_ns();
@@ -221,44 +242,58 @@ static __noinline int flow_mute_both(struct flow *flow)
 
 /* ---- the walk ---- */
 
-struct walk {
-	struct call *call;
-	struct flow *flow;
-};
-
-/* User memory at the current position: how much lies together; 0 = go to the next segment. */
-static __always_inline u64 walk_room(struct call *call, u64 *ret_address)
+/* The current element of the array. */
+static __always_inline u64 walk_segment(const struct call *call, u64 *ret_address)
 {
+	struct bio_vec *pages = (void *)call->at.base;
 	struct iovec segment = {};
 
-	if (call->at.kind == CALL_UBUF) {
-		*ret_address = call->at.base + call->at.offset;
+	if (call->at.kind == CALL_BVEC) {
+		*ret_address = pages_address((u64)BPF_CORE_READ(pages, bv_page)) +
+			       BPF_CORE_READ(pages, bv_offset);
+		return BPF_CORE_READ(pages, bv_len);
+	}
+	if (bpf_probe_read_kernel(&segment, sizeof(segment), (void *)call->at.base))
+		return 0;
+	*ret_address = (u64)segment.iov_base;
+	return segment.iov_len;
+}
+
+/* Memory at the current position: how much lies together; 0 = go to the next segment. */
+static __always_inline u64 walk_room(struct call *call, u64 *ret_address)
+{
+	u64 length;
+
+	if (call->at.kind == CALL_UBUF || call->at.kind == CALL_PAGES) {
+		*ret_address = call->at.offset + (call->at.kind == CALL_UBUF
+							  ? call->at.base
+							  : pages_address(call->at.base));
 		return call->left;
 	}
-	if (bpf_probe_read_kernel(&segment, sizeof(segment), (void *)call->at.base) ||
-	    segment.iov_len <= call->at.offset) {
-		call->at.base += sizeof(segment);
+	length = walk_segment(call, ret_address);
+	if (length <= call->at.offset) {
+		call->at.base += sizeof(struct iovec);
 		call->at.offset = 0;
 		call->at.segments--;
 		return 0;
 	}
-	*ret_address = (u64)segment.iov_base + call->at.offset;
-	return segment.iov_len - call->at.offset;
+	*ret_address += call->at.offset;
+	return length - call->at.offset;
 }
 
-static int walk_step(u32 index, void *context)
+/* Is there more to do? */
+static __always_inline bool walk_step(struct call *call, struct flow *flow)
 {
-	struct walk *walk = context;
-	struct call *call = walk->call;
-	struct flow *flow = walk->flow;
 	u64 address, length;
 	int cause;
 
-	if (!call->left || (call->at.kind == CALL_IOVEC && !call->at.segments))
-		return 1;
+	bool in_array = call->at.kind == CALL_IOVEC || call->at.kind == CALL_BVEC;
+
+	if (!call->left || (in_array && !call->at.segments))
+		return false;
 	length = walk_room(call, &address);
 	if (!length)
-		return 0;
+		return true;
 	if (length > call->left)
 		length = call->left;
 	if (length > WIRE_PAYLOAD_MAX)
@@ -273,7 +308,39 @@ static int walk_step(u32 index, void *context)
 	}
 	call->offset += length;
 	call->at.offset += length;
-	return 0;
+	return call->left != 0;
+}
+
+/*
+ * The same for the current thread's send. A global function: the verifier looks
+ * at it once, not once for each of its calls, so that two plain loops do what
+ * would take bpf_loop() of 5.17. It may not be given pointers before 5.12.
+ */
+__noinline __weak int walk_next(void)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	struct call *call = bpf_map_lookup_elem(&calls, &id);
+	struct flow *flow = call ? bpf_map_lookup_elem(&flows, &call->sk) : NULL;
+
+	return call && flow && walk_step(call, flow);
+}
+
+__noinline __weak int walk_turn(void)
+{
+	for (int i = 0; i < WALK_TURN_STEPS; i++)
+		if (!walk_next())
+			return false;
+	return true;
+}
+
+/* Most sends take one step. */
+static __always_inline void walk(struct call *call, struct flow *flow)
+{
+	if (!walk_step(call, flow))
+		return;
+	for (int i = 0; i < WALK_TURNS; i++)
+		if (!walk_turn())
+			return;
 }
 
 static __always_inline void emit_hole(struct call *call, struct flow *flow, u64 length, u32 cause)
@@ -291,8 +358,6 @@ static __always_inline void emit_hole(struct call *call, struct flow *flow, u64 
  */
 static __always_inline void call_emit(struct call *call, struct flow *flow, u64 length, u64 urgent)
 {
-	struct walk walk = {.call = call, .flow = flow};
-
 	flow_count_accepted(flow, length);
 	__sync_fetch_and_add(&flow->accounted, length);
 	call->done += length;
@@ -303,7 +368,7 @@ static __always_inline void call_emit(struct call *call, struct flow *flow, u64 
 	if (call->at.kind == CALL_OTHER) {
 		emit_hole(call, flow, call->left, WIRE_CAUSE_PAGES);
 	} else {
-		bpf_loop(WALK_STEPS_MAX, walk_step, &walk, 0);
+		walk(call, flow);
 		emit_hole(call, flow, call->left, WIRE_CAUSE_TRUNCATED);
 	}
 	emit_hole(call, flow, urgent, WIRE_CAUSE_URGENT);

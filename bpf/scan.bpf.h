@@ -8,6 +8,8 @@
 
 #include "lifecycle.bpf.h"
 
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
 #define PID_LEVELS_MAX 32 /* MAX_PID_NS_LEVEL in kernel/pid_namespace.c */
 
 /* A process has one number in each pid namespace around it. */
@@ -26,6 +28,19 @@ static __always_inline bool task_is(struct task_struct *task, u32 number, u32 na
 			return true;
 	}
 	return false;
+}
+
+/*
+ * The socket of an open file, without bpf_sock_from_file() of 5.11. A path that
+ * was opened with O_PATH has a socket's inode, too, and no private_data.
+ */
+static __always_inline struct sock *file_sock(struct file *file)
+{
+	struct socket *socket = BPF_CORE_READ(file, private_data);
+
+	if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK || !socket)
+		return NULL;
+	return BPF_CORE_READ(socket, file) == file ? BPF_CORE_READ(socket, sk) : NULL;
 }
 
 static __always_inline void on_listening_sock(struct task_struct *task, struct sock *sk)
@@ -47,24 +62,23 @@ static __always_inline void on_listening_sock(struct task_struct *task, struct s
  * their way, then what is accounted for: a send that starts meanwhile can only
  * make the gap smaller.
  */
-static long flow_refresh(struct bpf_map *map, u64 *key, struct flow *flow, void *context)
+static __always_inline void flow_refresh(struct tcp_sock *tp)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)*key;
+	struct flow *flow = flow_find(tp);
 	u32 write_seq;
 	u64 written;
 
-	if (flow->stage < FLOW_OPEN)
-		return 0;
+	if (!flow || flow->stage < FLOW_OPEN)
+		return;
 	write_seq = *(volatile u32 *)&flow->write_seq;
 	written = *(volatile u64 *)&flow->written;
 	if (flow->stage == FLOW_OPEN)
 		written += (u32)(BPF_CORE_READ(tp, write_seq) - write_seq);
 	if (*(volatile u32 *)&flow->write_seq != write_seq)
-		return 0; /* it moves: then it is in use, and its calls tell */
+		return; /* it moves: then it is in use, and its calls tell */
 	flow_is_muted(flow);
 	flow->tail = written;
 	flow_find_gap(flow, written, WIRE_CAUSE_MISSED);
-	return 0;
 }
 
 #endif

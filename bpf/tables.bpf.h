@@ -27,7 +27,7 @@ const volatile __u64 data_ring_quarter;
 
 __u32 own_tgid; /* nightclerk itself, as the kernel numbers it */
 __u32 canary_tgids[2];
-__u64 flow_count;     /* last flow id given out */
+bool copies_attached; /* all of them: copies.bpf.h */
 __u64 late_tuples;    /* live flows that joined late: their peers have yet to be found */
 __u64 data_ring_peak; /* highest fill seen at a reservation */
 
@@ -35,6 +35,12 @@ __u64 data_ring_peak; /* highest fill seen at a reservation */
 __u32 resolve_pid;
 __u32 resolve_pid_namespace;
 __u32 resolved_tgid;
+
+/* run_find_pages: asked for and answered */
+__u64 pages_seed;
+__u32 pages_pipe;   /* descriptor of ours */
+__u64 pages_memory; /* where memory is mapped; 0 = not found: pages cannot be read */
+__u64 pages_array;  /* where the struct page of its first page is */
 
 /* ---- tables ---- */
 
@@ -65,6 +71,7 @@ struct listener_key {
 struct listener {
 	u32 count; /* sockets that listen there: SO_REUSEPORT, or one per family */
 	u32 flags; /* WIRE_CANARY */
+	u32 port;  /* of its key */
 };
 
 struct {

@@ -174,9 +174,15 @@ enum wire_counter {
 
 /*
  * Direct-mapped table of flows that the collector has given up: the slot of a
- * flow is flow % WIRE_MUTED_SLOTS and holds the flow id. The kernel side then
- * only counts. A collision un-mutes a flow, which costs copies, never truth.
+ * flow holds its id. The kernel side then only counts. A collision un-mutes a
+ * flow, which costs copies, never truth.
  */
-#define WIRE_MUTED_SLOTS 65536
+#define WIRE_MUTED_BITS 16
+#define WIRE_MUTED_SLOTS (1U << WIRE_MUTED_BITS)
+
+static inline __u32 wire_muted_slot(__u64 flow)
+{
+	return (__u32)(flow * 0x9E3779B97F4A7C15ULL >> (64 - WIRE_MUTED_BITS)); /* Fibonacci hashing */
+}
 
 #endif

@@ -9,11 +9,13 @@
 #include "capture.skel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,8 +85,8 @@ static void say_load_error(enum capture_door door, int error, char *reason)
 		    capture_door_name(door), first_report);
 		break;
 	case -EINVAL:
-		if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 0) {
-			say(reason, "this kernel is too old: the probe needs bpf_loop (Linux 5.17 or later)");
+		if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 0) {
+			say(reason, "this kernel is too old: the probe needs Linux 5.10 or later");
 			break;
 		}
 		/* fall through */
@@ -111,7 +113,7 @@ static void say_attach_error(enum capture_door door, int error, char *reason)
 /* ---- iterators ---- */
 
 /* A link is made while the privileges are there; running it needs none. */
-static int iterator_run(const struct bpf_link *link)
+int capture_iterator_run(const struct bpf_link *link)
 {
 	char ignored[512];
 	int fd = bpf_iter_create(bpf_link__fd(link));
@@ -127,9 +129,18 @@ static int iterator_run(const struct bpf_link *link)
 	return (int)n;
 }
 
-static int iterator_link(const struct bpf_program *program, struct bpf_link **ret_link)
+/* map_fd is what it iterates over; -1 = what its type says. */
+static int iterator_link(const struct bpf_program *program, int map_fd, struct bpf_link **ret_link)
 {
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	union bpf_iter_link_info info = {.map.map_fd = (uint32_t)map_fd};
+	LIBBPF_OPTS(bpf_iter_attach_opts, options);
+	struct bpf_link *link;
+
+	if (map_fd >= 0) {
+		options.link_info = &info;
+		options.link_info_len = sizeof(info);
+	}
+	link = bpf_program__attach_iter(program, &options);
 
 	if (!link)
 		return errno ? -errno : -EINVAL;
@@ -159,7 +170,7 @@ int capture_resolve_tgid(const struct capture *capture, uint32_t tgid, uint32_t 
 	bss->resolve_pid = tgid;
 	bss->resolve_pid_namespace = capture->pid_namespace;
 	bss->resolved_tgid = 0;
-	error = iterator_run(capture->resolve_link);
+	error = capture_iterator_run(capture->resolve_link);
 	if (error)
 		return error;
 	if (!bss->resolved_tgid)
@@ -191,6 +202,38 @@ int capture_set_canary(struct capture *capture, uint32_t client_tgid, uint32_t s
 	capture->skeleton->bss->canary_tgids[1] = server;
 	capture->skeleton->bss->canary_tgids[0] = client;
 	return 0;
+}
+
+/* ---- pages ---- */
+
+/* The probe looks for a page that is in a pipe of ours. Where it does not find it, sends of pages are holes. */
+static int find_pages(struct capture *capture)
+{
+	struct capture_bpf__bss *bss = capture->skeleton->bss;
+	uint64_t mark[PAGES_MARK_WORDS], seed;
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	int ends[2], error = 0;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed) || pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	for (uint32_t i = 0; i < PAGES_MARK_WORDS; i++)
+		mark[i] = pages_mark(seed, i);
+	if (write(ends[1], mark, sizeof(mark)) != sizeof(mark))
+		error = -errno;
+	explicit_bzero(mark, sizeof(mark)); /* the pipe's page is to be the only one that has it */
+	bss->pages_seed = seed;
+	bss->pages_pipe = (uint32_t)ends[0];
+	if (!error)
+		error = bpf_prog_test_run_opts(
+			bpf_program__fd(capture->skeleton->progs.run_find_pages), &run);
+	close(ends[0]);
+	close(ends[1]);
+	return error;
+}
+
+bool capture_reads_pages(const struct capture *capture)
+{
+	return capture->skeleton->bss->pages_memory != 0;
 }
 
 /* ---- open ---- */
@@ -251,7 +294,8 @@ static void choose_programs(struct capture *capture, const struct capture_option
 	}
 	if (capture->door == CAPTURE_DOOR_KPROBE && !capture_event_of_send_end())
 		bpf_program__set_autoload(capture->skeleton->progs.kprobe_send_end, false);
-	bpf_program__set_autoload(capture->skeleton->progs.run_refresh, true);
+	bpf_program__set_autoload(capture->skeleton->progs.iter_refresh, true);
+	bpf_program__set_autoload(capture->skeleton->progs.run_find_pages, true);
 	bpf_program__set_autoload(capture->skeleton->progs.iter_resolve,
 				  capture->own_pid_namespace);
 	bpf_program__set_autoload(capture->skeleton->progs.iter_listeners,
@@ -372,7 +416,7 @@ static int prepare_processes(struct capture *capture, const struct capture_optio
 	int error = 0;
 
 	if (capture->own_pid_namespace)
-		error = iterator_link(skeleton->progs.iter_resolve, &capture->resolve_link);
+		error = iterator_link(skeleton->progs.iter_resolve, -1, &capture->resolve_link);
 	if (!error)
 		error = capture_resolve_tgid(capture, (uint32_t)getpid(), &own);
 	if (error)
@@ -387,51 +431,69 @@ static int attach_return(struct capture *capture, const struct bpf_program *prog
 	return capture_event_attach(&capture->events[capture->event_count++], program, function);
 }
 
-static int attach_sleep(struct capture *capture, const char *function)
+static int attach_entry(struct capture *capture, const struct bpf_program *program,
+			const char *function)
 {
-	struct bpf_link *link = bpf_program__attach_kprobe(
-		capture->skeleton->progs.kprobe_send_sleep, false, function);
+	struct bpf_link *link = bpf_program__attach_kprobe(program, false, function);
 
 	if (!link)
 		return errno ? -errno : -EINVAL;
-	capture->sleep_links[capture->sleep_count++] = link;
+	capture->entry_links[capture->entry_count++] = link;
 	return 0;
+}
+
+/* sendfile and splice: before 6.5 by a function of their own, which is not there later. */
+static int attach_pages(struct capture *capture)
+{
+	static const char function[] = "do_tcp_sendpages";
+	int error = attach_return(capture, capture->skeleton->progs.kprobe_send_return, function);
+
+	if (error == -ENOENT || error == -EINVAL) {
+		capture->event_count--;
+		return 0;
+	}
+	return error ? error : attach_entry(capture, capture->skeleton->progs.kprobe_pages_start, function);
 }
 
 /* The end of a send first: a start without an end would stay open. */
 static int attach_sends(struct capture *capture)
 {
 	static const char *const waits[] = {"sk_stream_wait_memory", "sk_stream_wait_connect"};
+	const struct capture_bpf *skeleton = capture->skeleton;
 	int error = 0;
 
 	capture_event_remove_leftovers();
-	if (!bpf_program__autoload(capture->skeleton->progs.kprobe_send_end))
-		error = attach_return(capture, capture->skeleton->progs.kprobe_send_return,
+	if (!bpf_program__autoload(skeleton->progs.kprobe_send_end))
+		error = attach_return(capture, skeleton->progs.kprobe_send_return,
 				      "tcp_sendmsg_locked");
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]) && !error; i++) {
-		error = attach_return(capture, capture->skeleton->progs.kprobe_send_wake, waits[i]);
+		error = attach_return(capture, skeleton->progs.kprobe_send_wake, waits[i]);
 		if (!error)
-			error = attach_sleep(capture, waits[i]);
+			error = attach_entry(capture, skeleton->progs.kprobe_send_sleep, waits[i]);
 	}
-	return error;
+	return error ? error : attach_pages(capture);
 }
 
 static int attach_programs(struct capture *capture)
 {
 	int error = capture->door == CAPTURE_DOOR_KPROBE ? attach_sends(capture) : 0;
 
-	return error ? error : capture_bpf__attach(capture->skeleton);
+	if (!error)
+		error = capture_bpf__attach(capture->skeleton);
+	if (!error)
+		capture->skeleton->bss->copies_attached = true;
+	return error;
 }
 
 /* After the state events are on, so that no listener falls between. */
 static int find_listeners(struct capture *capture)
 {
 	struct bpf_link *link = NULL;
-	int error = iterator_link(capture->skeleton->progs.iter_listeners, &link);
+	int error = iterator_link(capture->skeleton->progs.iter_listeners, -1, &link);
 
 	if (error)
 		return error;
-	error = iterator_run(link);
+	error = capture_iterator_run(link);
 	bpf_link__destroy(link);
 	return error;
 }
@@ -444,7 +506,7 @@ static void keep_descriptors(struct capture *capture)
 	capture->tree_fd = bpf_map__fd(skeleton->maps.tree);
 	capture->flows_fd = bpf_map__fd(skeleton->maps.flows);
 	capture->counters_fd = bpf_map__fd(skeleton->maps.counters);
-	capture->refresh_fd = bpf_program__fd(skeleton->progs.run_refresh);
+	capture->copies_fd = bpf_map__fd(skeleton->maps.copies);
 }
 
 static int open_door(struct capture *capture, const struct capture_options *options, char *reason)
@@ -477,9 +539,14 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 		return error;
 	}
 	if (!error)
+		error = find_pages(capture);
+	if (!error)
 		error = attach_programs(capture);
 	if (!error && scope_is_of_processes(options->scope))
 		error = find_listeners(capture);
+	if (!error)
+		error = iterator_link(capture->skeleton->progs.iter_refresh, capture->flows_fd,
+				      &capture->refresh_link);
 	if (!error)
 		error = map_rings(capture);
 	if (error)
@@ -560,8 +627,9 @@ void capture_close(struct capture *capture)
 	if (capture->muted)
 		munmap(capture->muted, MUTED_BYTES);
 	bpf_link__destroy(capture->resolve_link);
-	for (size_t i = 0; i < capture->sleep_count; i++)
-		bpf_link__destroy(capture->sleep_links[i]);
+	bpf_link__destroy(capture->refresh_link);
+	for (size_t i = 0; i < capture->entry_count; i++)
+		bpf_link__destroy(capture->entry_links[i]);
 	for (size_t i = 0; i < capture->event_count; i++)
 		capture_event_detach(&capture->events[i]);
 	capture_bpf__destroy(capture->skeleton);
@@ -616,7 +684,7 @@ size_t capture_ring_peak(const struct capture *capture)
 
 void capture_mute(struct capture *capture, uint64_t flow)
 {
-	atomic_store_explicit(&capture->muted[flow % WIRE_MUTED_SLOTS], flow, memory_order_relaxed);
+	atomic_store_explicit(&capture->muted[wire_muted_slot(flow)], flow, memory_order_relaxed);
 }
 
 int capture_lifecycle_ring(const struct capture *capture)

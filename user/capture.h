@@ -51,6 +51,9 @@ void capture_close(struct capture *capture);
 
 enum capture_door capture_door(const struct capture *capture);
 
+/* Can it read the content of a send of pages (sendfile, splice)? Else it is a hole. */
+bool capture_reads_pages(const struct capture *capture);
+
 /* Puts a process, numbered as the caller's pid namespace numbers it, into the tree. 0 or -errno (-ESRCH: there is none). */
 int capture_add_process(struct capture *capture, uint32_t tgid);
 /* The processes of the tree that live now: up to max tgids, numbered as above; returns how many there are, or -errno. */

@@ -11,7 +11,7 @@
 #include <bpf/libbpf.h>
 #include <stdatomic.h>
 
-#define CAPTURE_EVENTS 4
+#define CAPTURE_EVENTS 4 /* the returns of: a send, its two waits, a send of pages */
 
 /*
  * An event in tracefs: the return of a function of the kernel. Unlike the
@@ -40,11 +40,12 @@ struct capture {
 	struct ring_buffer *data;
 	struct ring_buffer *lifecycle;
 	int epoll_fd;					/* of both; -1 = none */
+	struct bpf_link *refresh_link;
 	struct bpf_link *resolve_link;			/* only in a pid namespace of its own */
 	struct capture_event events[CAPTURE_EVENTS];	/* kprobe door */
-	struct bpf_link *sleep_links[CAPTURE_EVENTS];
-	size_t event_count, sleep_count;
-	int tree_fd, flows_fd, counters_fd, refresh_fd; /* owned by skeleton */
+	struct bpf_link *entry_links[CAPTURE_EVENTS];
+	size_t event_count, entry_count;
+	int tree_fd, flows_fd, counters_fd, copies_fd; /* owned by skeleton */
 	size_t data_ring_bytes;
 	/* data ring: the kernel's own pages, see kernel/bpf/ringbuf.c */
 	const volatile unsigned long *consumed;
@@ -62,6 +63,9 @@ struct capture {
 
 /* Of either door: bpf/copies.bpf.h. */
 bool capture_is_copy(const char *program_name);
+
+/* Runs an iterator to its end. 0 or -errno. */
+int capture_iterator_run(const struct bpf_link *link);
 
 /* What the kernel calls the process that the caller's pid namespace numbers tgid. 0 or -errno. */
 int capture_resolve_tgid(const struct capture *capture, uint32_t tgid, uint32_t *ret_tgid);

@@ -44,11 +44,31 @@ static uint64_t kernel_misses(const struct capture *capture)
 	return misses;
 }
 
+/* Events that were the first copy's, and that the second missed. */
+static int misses_while_held(const struct capture *capture, int cpus, uint64_t *ret_misses)
+{
+	struct copies_seen *seen = calloc((size_t)cpus, sizeof(*seen));
+	uint64_t first = 0, softirq = 0;
+	int error = seen ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < COPIES_COUNT && !error; i++) {
+		error = bpf_map_lookup_elem(capture->copies_fd, &i, seen);
+		for (int cpu = 0; cpu < cpus && !error; cpu++) {
+			first += seen[cpu].held_first;
+			softirq += seen[cpu].held_softirq;
+		}
+	}
+	free(seen);
+	if (!error)
+		*ret_misses = first > softirq ? first - softirq : 0;
+	return error;
+}
+
 int capture_counters(const struct capture *capture, struct counters *ret_counters)
 {
 	int cpus = libbpf_num_possible_cpus(), error = 0;
+	uint64_t *values, misses, harmless = 0;
 	struct counters sum = {};
-	uint64_t *values, misses;
 
 	if (cpus < 0)
 		return cpus;
@@ -62,10 +82,13 @@ int capture_counters(const struct capture *capture, struct counters *ret_counter
 			sum.value[i] += values[cpu];
 	}
 	free(values);
+	if (!error)
+		error = misses_while_held(capture, cpus, &harmless);
 	if (error)
 		return error;
-	if (misses > sum.value[WIRE_COUNTER_HARMLESS_MISSES])
-		sum.recursion_misses = misses - sum.value[WIRE_COUNTER_HARMLESS_MISSES];
+	harmless += sum.value[WIRE_COUNTER_HARMLESS_MISSES];
+	if (misses > harmless)
+		sum.recursion_misses = misses - harmless;
 	*ret_counters = sum;
 	return 0;
 }
@@ -153,12 +176,11 @@ int capture_flush_flows(struct capture *capture, struct sequencer *sequencer)
 	struct table_walk walk = {.fd = capture->flows_fd};
 	struct flow *table = calloc(BATCH_ENTRIES, sizeof(*table));
 	uint64_t keys[BATCH_ENTRIES];
-	LIBBPF_OPTS(bpf_test_run_opts, run);
 	int error = -ENOMEM, count;
 
 	if (!table)
 		goto out;
-	error = bpf_prog_test_run_opts(capture->refresh_fd, &run);
+	error = capture_iterator_run(capture->refresh_link);
 	if (error)
 		goto out;
 	error = capture_drain(capture, sequencer); /* the holes that it found */

@@ -102,6 +102,16 @@ struct nsproxy {
 	struct net *net_ns;
 };
 
+struct file;
+
+struct fdtable {
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
@@ -113,6 +123,7 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
+	struct files_struct *files;
 };
 
 /* ---- sockets ---- */
@@ -160,6 +171,7 @@ struct sock {
 	struct sock_common __sk_common;
 	socket_lock_t sk_lock;
 	struct dst_entry *sk_dst_cache;
+	void *sk_user_data;
 	u16 sk_protocol; /* 16 bits since 5.6 */
 	u8 sk_shutdown;
 };
@@ -184,12 +196,18 @@ struct tcp_sock {
 	bool is_mptcp; /* absent without CONFIG_MPTCP */
 };
 
-struct socket {
-	struct sock *sk;
+struct inode {
+	unsigned short i_mode;
 };
 
 struct file {
 	void *private_data;
+	struct inode *f_inode;
+};
+
+struct socket {
+	struct file *file;
+	struct sock *sk;
 };
 
 /* ---- what a send hands over ---- */
@@ -199,8 +217,27 @@ struct iovec {
 	u64 iov_len;
 };
 
+struct page {
+	unsigned long flags;
+};
+
+struct bio_vec {
+	struct page *bv_page;
+	unsigned int bv_len;
+	unsigned int bv_offset;
+};
+
+struct pipe_buffer {
+	struct page *page;
+};
+
+struct pipe_inode_info {
+	struct pipe_buffer *bufs;
+};
+
 enum iter_type {
 	ITER_IOVEC,
+	ITER_BVEC,
 	ITER_UBUF, /* since 6.0; the numbers differ by kernel */
 };
 
@@ -249,6 +286,11 @@ struct seq_file;
 
 struct bpf_iter_meta {
 	struct seq_file *seq;
+};
+
+struct bpf_iter__bpf_map_elem { /* since 5.9 */
+	struct bpf_iter_meta *meta;
+	void *key; /* NULL once, after the last one */
 };
 
 struct bpf_iter__task {

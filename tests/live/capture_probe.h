@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +30,7 @@
 #include <unistd.h>
 
 #define MIB (1024UL * 1024)
-#define STREAM_MAX (40 * MIB)
+#define STREAM_MAX (72 * MIB)
 
 /* What one end of the connection took, as its own process saw it. */
 struct taken {
@@ -43,6 +44,24 @@ static void must(bool good, const char *what)
 		return;
 	perror(what);
 	_exit(9);
+}
+
+/* An emulated kernel: some counts are smaller. */
+static bool slow;
+
+/* Why the child could not send in its way: shared with it. */
+static char *cannot_reason;
+#define CANNOT_MAX 128
+#define CANNOT_STATUS 77
+
+__attribute__((format(printf, 1, 2))) static void cannot(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(cannot_reason, CANNOT_MAX, format, arguments);
+	va_end(arguments);
+	_exit(CANNOT_STATUS);
 }
 
 static uint8_t stream_byte(uint64_t i)
@@ -108,6 +127,24 @@ static void send_16_mebibytes(int fd)
 	write_stream(fd, 0, 16 * MIB);
 }
 
+static void send_64_mebibytes(int fd)
+{
+	write_stream(fd, 0, 64 * MIB);
+}
+
+/* Nothing is accepted of the empty ones. */
+static void send_small(int fd)
+{
+	uint8_t *bytes = stream_make(0, 200);
+	struct iovec nothing = {bytes, 0};
+
+	must(write(fd, bytes, 0) == 0 && send(fd, bytes, 0, 0) == 0, "empty");
+	must(writev(fd, &nothing, 1) == 0, "empty writev");
+	for (int i = 0; i < 100; i++)
+		must(send(fd, bytes + i, 1, 0) == 1, "send");
+	must(sendto(fd, bytes + 100, 100, 0, NULL, 0) == 100, "sendto");
+}
+
 static void send_more(int fd)
 {
 	uint8_t *bytes = stream_make(0, 400);
@@ -152,10 +189,10 @@ static void send_writev_1024(int fd)
 
 static void send_writev_every_count(int fd)
 {
-	static struct iovec parts[64];
+	static struct iovec parts[1024];
 	uint64_t at = 0;
 
-	for (int count = 1; count <= 64; count++) {
+	for (int count = 1; count <= 1024; count += slow && count >= 64 ? 15 : 1) {
 		uint8_t *bytes = stream_make(at, (size_t)count * 3);
 
 		for (int i = 0; i < count; i++)
@@ -173,6 +210,12 @@ static void send_class_bounds(int fd)
 	uint64_t at = 0;
 
 	for (size_t c = 0; c < sizeof(classes) / sizeof(*classes); c++)
+		for (size_t size = 2 * (classes[c] - 177); size <= 2 * (classes[c] - 175); size++) {
+			write_stream(fd, at, size);
+			at += size;
+		}
+
+	for (size_t c = 0; c < sizeof(classes) / sizeof(*classes); c++)
 		for (size_t size = classes[c] - 178; size <= classes[c] - 174; size++) {
 			write_stream(fd, at, size);
 			at += size;
@@ -184,16 +227,21 @@ static void send_class_bounds(int fd)
 		}
 }
 
+/* Partial writes and EAGAIN: by O_NONBLOCK and by MSG_DONTWAIT in turn. */
 static void send_eagain(int fd)
 {
-	uint8_t *bytes = stream_make(0, MIB);
+	uint8_t *bytes = stream_make(0, 32 * MIB);
 	int small = 4096;
 	size_t at = 0, refused = 0;
 
 	must(!setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), "SO_SNDBUF");
-	must(!fcntl(fd, F_SETFL, O_NONBLOCK), "O_NONBLOCK");
-	while (at < MIB) {
-		ssize_t n = write(fd, bytes + at, MIB - at);
+	while (at < MIB || !refused) { /* the receiver may be as fast as we are for long */
+		size_t left = (at < MIB ? MIB : 32 * MIB) - at;
+		ssize_t n;
+
+		must(!fcntl(fd, F_SETFL, refused & 1 ? O_NONBLOCK : 0), "O_NONBLOCK");
+		n = refused & 1 ? write(fd, bytes + at, left)
+				: send(fd, bytes + at, left, MSG_DONTWAIT);
 
 		if (n < 0) {
 			struct pollfd waiting = {.fd = fd, .events = POLLOUT};
@@ -205,7 +253,6 @@ static void send_eagain(int fd)
 		}
 		at += (size_t)n;
 	}
-	must(refused > 0, "no EAGAIN");
 }
 
 /* A bad pointer: nothing is accepted, and the stream goes on behind it. */
@@ -271,6 +318,56 @@ static void send_splice(int fd)
 	must(splice(ends[0], NULL, fd, NULL, 3000, 0) == 3000, "splice");
 }
 
+/* The pages are those of the sender's own memory. */
+static void send_vmsplice(int fd)
+{
+	uint8_t *bytes = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec part = {bytes + 100, 16000};
+	ssize_t n = 0, moved;
+	int ends[2];
+
+	must(bytes != MAP_FAILED && !pipe(ends), "pipe");
+	for (size_t i = 0; i < 16000; i++)
+		bytes[100 + i] = stream_byte(100 + i);
+	write_stream(fd, 0, 100);
+	must(vmsplice(ends[1], &part, 1, 0) == 16000, "vmsplice");
+	for (; n < 16000; n += moved)
+		must((moved = splice(ends[0], NULL, fd, NULL, (size_t)(16000 - n), SPLICE_F_MORE)) > 0,
+		     "splice");
+	write_stream(fd, 16100, 100);
+}
+
+/* A process that never had the socket gets it, and sends. */
+static void send_passed(int fd)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {};
+	char byte = 'x';
+	struct iovec part = {&byte, 1};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	int ends[2], status;
+	pid_t child;
+
+	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "socketpair");
+	child = fork();
+	if (!child) {
+		close(fd);
+		must(recvmsg(ends[1], &message, 0) == 1, "recvmsg");
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+		write_stream(fd, 300, 500);
+		_exit(0);
+	}
+	write_stream(fd, 0, 300);
+	control.head = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	must(sendmsg(ends[0], &message, 0) == 1, "sendmsg");
+	must(waitpid(child, &status, 0) == child && !status, "child");
+	write_stream(fd, 800, 200);
+}
+
 static void send_urgent(int fd)
 {
 	uint8_t *bytes = stream_make(0, 310);
@@ -278,6 +375,11 @@ static void send_urgent(int fd)
 	write_all(fd, bytes, 300);
 	must(send(fd, bytes + 300, 10, MSG_OOB) == 10, "send");
 	write_stream(fd, 310, 90);
+}
+
+static void send_urgent_inline(int fd)
+{
+	send_urgent(fd);
 }
 
 static void send_not_http(int fd)

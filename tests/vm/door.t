@@ -15,7 +15,8 @@ from harness import NIGHTCLERK, check, contains, equal, fact, play  # pylint: di
 
 TRACEFS = "/sys/kernel/tracing"
 BY_RETURN = not os.path.exists(f"{TRACEFS}/events/sock/sock_send_length")
-EVENTS = 2 + BY_RETURN  # the returns of the functions where a send waits, and of the send itself
+SENDS_PAGES = "do_tcp_sendpages" in open("/proc/kallsyms", encoding="ascii").read()
+EVENTS = 2 + BY_RETURN + SENDS_PAGES  # the returns of a send's two waits, of a send, of a send of pages
 HAS_TRACEPOINTS = os.path.exists(f"{TRACEFS}/events/tcp/tcp_sendmsg_locked")
 SENDERS = 40
 BODY_BYTES = 200_000
