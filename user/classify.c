@@ -171,3 +171,8 @@ int classify_answer(struct classifier *classifier, const struct call *call,
 		return 0;
 	return tool_memory_learn(classifier->tools, call, response_body);
 }
+
+uint64_t classify_forgotten_tools(const struct classifier *classifier)
+{
+	return tool_memory_forgotten(classifier->tools);
+}

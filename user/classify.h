@@ -38,6 +38,9 @@ bool classify_wants_answer(const struct call *call);
 int classify_answer(struct classifier *classifier, const struct call *call,
 		    struct bytes response_body);
 
+/* Tools whose annotations were forgotten for want of room. */
+uint64_t classify_forgotten_tools(const struct classifier *classifier);
+
 /*
  * The text that two attempts are compared by: the canonical JSON text without
  * the volatile members of the protocol that was recognised (a JSON-RPC id, MCP

@@ -17,6 +17,9 @@ static void print_report(const struct session *session)
 	if (alerts.size)
 		fwrite(alerts.data, 1, alerts.size, stderr);
 	fprintf(stderr, "%s\n", observer_summary_line(session->observer));
+	if (observer_is_short(session->observer))
+		fprintf(stderr, "nightclerk: not every line could be written: exit %d\n",
+			observer_exit_status(session->observer));
 }
 
 int cmd_run(int argc, char **argv)

@@ -104,6 +104,12 @@ static void find_reasons(const struct gate *gate, const struct judge_options *op
 		incomplete(summary, "rows of the store could not be written");
 	if (summary->evicted)
 		incomplete(summary, "the oldest calls were forgotten for want of room: a repeat of one was not found");
+	if (gate->forgotten_tools)
+		incomplete(summary, "annotations of MCP tools were forgotten for want of room");
+	if (summary->closing->counters_unread)
+		incomplete(summary, "the kernel's counters could not be read at the end");
+	if (summary->closing->unwritten_bytes)
+		incomplete(summary, "an output could not be written");
 	if (memory_lost)
 		incomplete(summary, "nightclerk ran out of memory");
 }

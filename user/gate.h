@@ -23,6 +23,7 @@ struct gate {
 	uint64_t broken;
 	uint64_t broken_that_matter;
 	uint64_t usage_refused;
+	uint64_t forgotten_tools; /* MCP tools whose annotations had to go, though they may be called again */
 	struct counters counters; /* the last snapshot */
 	int exit_status;	  /* after gate_close() */
 };

@@ -91,6 +91,8 @@ struct closing {
 	bool has_store;
 	uint64_t store_rows; /* committed to the store */
 	uint64_t store_lost; /* and those that could not be */
+	uint64_t unwritten_bytes; /* of ledger, events and JUnit, before the lines that the closing input leads to */
+	uint32_t counters_unread; /* 1: the last INPUT_COUNTERS is not of the end */
 };
 
 struct input {

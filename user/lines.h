@@ -86,7 +86,7 @@ struct summary {
 	uint64_t usage_refused; /* token counts of models that were no count */
 	uint64_t now_ns;
 	/* why the gate cannot tell, in words, each static text; empty = it can */
-	const char *incomplete[16];
+	const char *incomplete[32];
 	size_t incomplete_count;
 };
 int event_summary(const struct line_context *context, const struct summary *summary,

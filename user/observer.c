@@ -66,6 +66,7 @@ struct observer {
 	size_t waiting_count;
 	uint64_t refused_requests;
 	struct seen_cgroup *cgroups;
+	bool counters_unread;	 /* the last time they should have been */
 	uint64_t drain_failures; /* events may be gone without a hole to show it */
 	uint64_t next_tick_ns;
 	uint64_t next_counters_ns;
@@ -284,6 +285,7 @@ static int feed_counters(struct observer *observer, uint64_t now_ns)
 	struct input input = {.kind = INPUT_COUNTERS, .now_ns = now_ns};
 	int err = capture_counters(observer->capture, &input.counters);
 
+	observer->counters_unread = err != 0;
 	input.counters.value[WIRE_COUNTER_LIFECYCLE_LOST] += observer->drain_failures;
 	observer->next_counters_ns = now_ns + COUNTERS_NS;
 	return err ? err : feed(observer, &input);
@@ -385,7 +387,6 @@ int observer_turn(struct observer *observer)
 	return n < 0 ? n : 0;
 }
 
-
 size_t observer_open_calls(const struct observer *observer)
 {
 	return pipeline_open_calls(observer->pipeline) + sequencer_held_count(observer->sequencer);
@@ -423,13 +424,19 @@ static uint64_t own_cpu_ms(void)
 	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 }
 
-static void wait_for_readers(struct observer *observer)
+/* Bytes that could not be written all the same. */
+static uint64_t wait_for_readers(struct observer *observer)
 {
 	struct output *outputs[] = {observer->ledger, observer->events, observer->junit};
+	uint64_t missing = 0;
 
-	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
-		if (outputs[i])
-			output_flush(outputs[i]);
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+		if (!outputs[i])
+			continue;
+		output_flush(outputs[i]);
+		missing += output_unwritten(outputs[i]) + output_lost(outputs[i]);
+	}
+	return missing;
 }
 
 /* Until both rings are empty; where what lives on fills them without end, what was in them at the start. */
@@ -463,6 +470,7 @@ int observer_finish(struct observer *observer, int command_status)
 	drain.now_ns = clock_ns(CLOCK_MONOTONIC);
 	feed_tick(observer, drain.now_ns);
 	n = feed_counters(observer, drain.now_ns);
+	closing.closing.counters_unread = observer->counters_unread;
 	err = n < 0 ? n : err;
 	feed(observer, &drain);
 	closing.closing.command_status = command_status;
@@ -470,6 +478,8 @@ int observer_finish(struct observer *observer, int command_status)
 	closing.closing.ring_size_bytes = capture_ring_size(observer->capture);
 	closing.closing.ring_peak_bytes = capture_ring_peak(observer->capture);
 	settle_store(observer, &closing.closing);
+	write_out(observer);
+	closing.closing.unwritten_bytes = wait_for_readers(observer);
 	closing.now_ns = clock_ns(CLOCK_MONOTONIC);
 	closing.closing.wall_ms = (closing.now_ns - observer->facts.start_ns) / 1000000;
 	closing.closing.cpu_ms = own_cpu_ms();
@@ -485,12 +495,17 @@ static bool is_short(const struct output *output)
 	return output && (output_unwritten(output) || output_lost(output));
 }
 
+bool observer_is_short(const struct observer *observer)
+{
+	return is_short(observer->ledger) || is_short(observer->events) || is_short(observer->junit);
+}
+
 int observer_exit_status(const struct observer *observer)
 {
 	int status = pipeline_exit_status(observer->pipeline);
-	bool unwritten = is_short(observer->ledger) || is_short(observer->events) || is_short(observer->junit);
 
-	if (unwritten && status != GATE_EXIT_FINDING && !observer->options.pipeline.judge.allow_incomplete)
+	if (observer_is_short(observer) && status != GATE_EXIT_FINDING &&
+	    !observer->options.pipeline.judge.allow_incomplete)
 		return GATE_EXIT_INCOMPLETE;
 	return status;
 }

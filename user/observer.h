@@ -62,7 +62,9 @@ size_t observer_open_calls(const struct observer *observer);
  * live on, the counters, the closing input. 0 or -errno.
  */
 int observer_finish(struct observer *observer, int command_status);
-/* After observer_finish(). */
+/* After observer_finish(): not every line is written, be it only the summary, which cannot say so then. */
+bool observer_is_short(const struct observer *observer);
+/* The same: design's order, with 11 where observer_is_short(). */
 int observer_exit_status(const struct observer *observer);
 /* Text for people: alerts so far (cleared by observer_take_alerts) and the summary line. */
 struct bytes observer_alerts(const struct observer *observer);

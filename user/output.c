@@ -28,6 +28,7 @@ struct output {
 	uint64_t lost_bytes; /* lines for which there was no room in unwritten */
 	off_t left_size;     /* size of the file after our last write; -1 = not a regular file */
 	bool noticed;
+	bool reader_stands_still; /* it was waited for in vain */
 	bool shared_fd; /* not ours to close */
 	bool made;	/* it was not there before */
 	bool is_socket;
@@ -324,8 +325,8 @@ int output_flush(struct output *output)
 	struct pollfd room = {.fd = output->fd, .events = POLLOUT};
 	int err;
 
-	while ((err = flush(output)) == -EAGAIN && poll(&room, 1, READER_PATIENCE_MS) > 0)
-		;
+	while ((err = flush(output)) == -EAGAIN && !output->reader_stands_still)
+		output->reader_stands_still = poll(&room, 1, READER_PATIENCE_MS) <= 0;
 	return err;
 }
 

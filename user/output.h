@@ -52,7 +52,10 @@ int output_write(struct output *output, struct bytes lines, const char **ret_not
 size_t output_unwritten(const struct output *output);
 /* Bytes of lines that are lost, since too much waited already. */
 uint64_t output_lost(const struct output *output);
-/* What waits is written, for as long as its reader takes some of it every other second. 0 or -errno. */
+/*
+ * At the end: what waits is written, for as long as its reader takes some of it
+ * every other second. 0 or -errno. One that stood still is not waited for again.
+ */
 int output_flush(struct output *output);
 /* Owned by output. */
 int output_fd(const struct output *output);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Root writes where the caller could have written: the file system ids and the
- * supplementary groups are lent for one call, so that nothing else of us changes.
+ * supplementary groups of the calling thread are lent for one call, so that
+ * nothing else of us changes.
  */
 #include "output_owner.h"
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct own_groups {
@@ -43,11 +45,34 @@ static int keep_own_groups(struct own_groups *ret_own)
 	return ret_own->count < 0 ? -errno : 0;
 }
 
+/* Of the calling thread alone, as setfsuid() is: setgroups() of the C library is for all. */
+static int set_groups(const gid_t *list, int count)
+{
+	return syscall(SYS_setgroups, (size_t)count, list) ? -errno : 0;
+}
+
+/* The groups of an account; of none that has a name: gid alone. */
+static int take_groups_of(const char *name, gid_t gid)
+{
+	int count = 0, err;
+	gid_t *list;
+
+	if (!name)
+		return set_groups(&gid, 1);
+	getgrouplist(name, gid, NULL, &count); /* says how many there are */
+	list = calloc((size_t)count, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	err = getgrouplist(name, gid, list, &count) < 0 ? -EPERM : set_groups(list, count);
+	free(list);
+	return err;
+}
+
 static void give_back(struct own_groups *own)
 {
 	setfsuid(geteuid());
 	setfsgid(getegid());
-	if (own->count >= 0 && setgroups((size_t)own->count, own->list))
+	if (own->count >= 0 && set_groups(own->list, own->count))
 		errno = 0; /* they could not be set either, then */
 	free(own->list);
 }
@@ -58,8 +83,8 @@ static int take_on(const struct output_owner *owner, struct own_groups *ret_own)
 	const struct passwd *entry = getpwuid(owner->uid);
 	int err = keep_own_groups(ret_own);
 
-	if (!err && (entry ? initgroups(entry->pw_name, owner->gid) : setgroups(1, &owner->gid)))
-		err = -errno;
+	if (!err)
+		err = take_groups_of(entry ? entry->pw_name : NULL, owner->gid);
 	setfsgid(owner->gid);
 	setfsuid(owner->uid);
 	/* Neither says whether it worked; asked for an id that no one has, both say which one is set. */

@@ -481,6 +481,7 @@ static int write_junit(struct pipeline *pipeline, const struct summary *summary)
 
 static void close_gate(struct pipeline *pipeline, uint64_t now_ns)
 {
+	pipeline->gate.forgotten_tools = classify_forgotten_tools(pipeline->classifier);
 	gate_close(&pipeline->gate, &pipeline->options.judge, &pipeline->closing, connections_totals(pipeline->connections),
 		   attempts_evicted(pipeline->attempts), pipeline->memory_lost, &pipeline->summary);
 	pipeline->summary.now_ns = now_ns;

@@ -45,7 +45,7 @@ static void put_slice(struct buffer *out, struct bytes slice)
 		put(out, slice.data, slice.size);
 }
 
-#define CLOSING_FIXED_BYTES (3 * sizeof(uint32_t) + 4 * sizeof(uint64_t))
+#define CLOSING_FIXED_BYTES (4 * sizeof(uint32_t) + 5 * sizeof(uint64_t))
 #define CLOSING_STORE_BYTES (2 * sizeof(uint64_t)) /* after the survivors, where the run had a store */
 #define SURVIVOR_BYTES (sizeof(uint32_t) + WIRE_COMM_BYTES)
 
@@ -58,13 +58,14 @@ static uint32_t survivors_kept(const struct closing *closing)
 static void put_closing(struct buffer *out, const struct closing *closing)
 {
 	const uint64_t numbers[] = {closing->ring_size_bytes, closing->ring_peak_bytes,
-				    closing->wall_ms, closing->cpu_ms};
+				    closing->wall_ms, closing->cpu_ms, closing->unwritten_bytes};
 	uint32_t kept = survivors_kept(closing);
 
 	put(out, &closing->command_status, sizeof(closing->command_status));
 	put(out, &closing->survivor_count, sizeof(closing->survivor_count));
 	put(out, &kept, sizeof(kept));
 	put(out, numbers, sizeof(numbers));
+	put(out, &closing->counters_unread, sizeof(closing->counters_unread));
 	for (uint32_t i = 0; i < kept; i++) {
 		put(out, &closing->survivors[i].pid, sizeof(closing->survivors[i].pid));
 		put(out, closing->survivors[i].comm, WIRE_COMM_BYTES);
@@ -176,13 +177,14 @@ static const char *take_wire(struct bytes body, struct wire_event *event, struct
 
 static const char *take_closing(struct bytes body, struct closing *ret_closing)
 {
-	uint64_t numbers[4];
+	uint64_t numbers[5];
 	uint32_t kept;
 
 	memset(ret_closing, 0, sizeof(*ret_closing));
 	if (!take(&body, &ret_closing->command_status, sizeof(ret_closing->command_status)) ||
 	    !take(&body, &ret_closing->survivor_count, sizeof(ret_closing->survivor_count)) ||
-	    !take(&body, &kept, sizeof(kept)) || !take(&body, numbers, sizeof(numbers)))
+	    !take(&body, &kept, sizeof(kept)) || !take(&body, numbers, sizeof(numbers)) ||
+	    !take(&body, &ret_closing->counters_unread, sizeof(ret_closing->counters_unread)))
 		return "the closing input is too short";
 	if (kept != survivors_kept(ret_closing) || body.size < kept * SURVIVOR_BYTES)
 		return "the closing input names more survivors than it holds";
@@ -190,6 +192,7 @@ static const char *take_closing(struct bytes body, struct closing *ret_closing)
 	ret_closing->ring_peak_bytes = numbers[1];
 	ret_closing->wall_ms = numbers[2];
 	ret_closing->cpu_ms = numbers[3];
+	ret_closing->unwritten_bytes = numbers[4];
 	for (uint32_t i = 0; i < kept; i++) {
 		take(&body, &ret_closing->survivors[i].pid, sizeof(uint32_t));
 		take(&body, ret_closing->survivors[i].comm, WIRE_COMM_BYTES);

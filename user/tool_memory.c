@@ -27,6 +27,7 @@ struct tool {
 
 struct tool_memory {
 	struct tool *tools;
+	uint64_t forgotten;
 };
 
 struct tool_key {
@@ -57,6 +58,11 @@ void tool_memory_free(struct tool_memory *memory)
 size_t tool_memory_count(const struct tool_memory *memory)
 {
 	return HASH_COUNT(memory->tools);
+}
+
+uint64_t tool_memory_forgotten(const struct tool_memory *memory)
+{
+	return memory->forgotten;
 }
 
 static void key_add(struct tool_key *key, const void *data, size_t size)
@@ -107,8 +113,10 @@ static int remember(struct tool_memory *memory, const struct tool_key *key,
 	HASH_FIND(hh, memory->tools, key->bytes, key->size, tool);
 	if (tool)
 		forget(memory, tool); /* and learn it anew, as the latest */
-	else if (HASH_COUNT(memory->tools) >= LIMIT_REMEMBERED_TOOLS)
+	else if (HASH_COUNT(memory->tools) >= LIMIT_REMEMBERED_TOOLS) {
 		forget(memory, memory->tools);
+		memory->forgotten++;
+	}
 	tool = malloc(sizeof(*tool) + key->size);
 	if (!tool)
 		return -ENOMEM;

@@ -37,5 +37,6 @@ bool tool_memory_find(const struct tool_memory *memory, const struct call *call,
 		      struct tool_hints *ret_hints);
 
 size_t tool_memory_count(const struct tool_memory *memory);
+uint64_t tool_memory_forgotten(const struct tool_memory *memory); /* so far, for want of room */
 
 #endif

@@ -82,6 +82,8 @@ print("posted 300")
     result = live.finish(process).expect(11)
     equal(result.stdout, b"posted 300\n", "the command is not disturbed")
     contains(result.stderr, "No space left", "stderr")
+    contains(result.stderr, "cannot tell: an output could not be written\n", "stderr")
+    contains(result.stderr, "command exited 0; exit 11\n", "stderr")
     equal(len(mock.log), 300, "requests that reached the server")
 
 

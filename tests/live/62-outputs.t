@@ -120,6 +120,7 @@ def a_reader_that_leaves_does_not_hold_the_run_up(live):
     os.close(reader)
     result = live.finish(process, b"go\n").expect(11)
     contains(result.stderr, f"cannot write {live.path('pipe')}: Broken pipe", "stderr")
+    contains(result.stderr, "command exited 0; exit 11\nnightclerk: cannot tell: an output could not be written\n", "stderr")
     equal(len(read_lines(live.path("ledger"))), CALLS, "ledger lines")
 
 

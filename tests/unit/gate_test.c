@@ -17,6 +17,7 @@ struct ask {
 	struct judge_options options;
 	struct closing closing;
 	struct connection_totals totals;
+	uint64_t evicted;
 	bool memory_lost;
 	uint64_t evicted;
 	struct summary summary;
@@ -131,6 +132,18 @@ static void what_was_not_seen_is_not_clean(void **state)
 	begin(&ask);
 	ask.memory_lost = true;
 	expect_incomplete(&ask, "nightclerk ran out of memory");
+	begin(&ask);
+	ask.evicted = 1;
+	expect_incomplete(&ask, "earlier calls were forgotten for want of room: a repeat of one would not show");
+	begin(&ask);
+	ask.gate.forgotten_tools = 1;
+	expect_incomplete(&ask, "annotations of MCP tools were forgotten for want of room");
+	begin(&ask);
+	ask.closing.counters_unread = 1;
+	expect_incomplete(&ask, "the kernel's counters could not be read at the end");
+	begin(&ask);
+	ask.closing.unwritten_bytes = 1;
+	expect_incomplete(&ask, "an output could not be written");
 	begin(&ask);
 	add(&ask, FINDING_UNDECIDABLE, SEVERITY_NULL);
 	expect_incomplete(&ask, "a repeated call could not be judged (undecidable)");

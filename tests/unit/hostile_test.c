@@ -474,6 +474,41 @@ static void a_list_of_tools_100000_deep_teaches_nothing(void **state)
 	assert_string_equal(said(1, "class"), "mutating");
 }
 
+/* A server lists so many tools: the exit status of the run. */
+static int list_tools(int count)
+{
+	struct buffer answer = {0};
+	uint32_t c = scene_connect(&scene, 4711);
+	char text[128];
+
+	buffer_append(&answer, BYTES("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":["));
+	for (int i = 0; i < count; i++) {
+		snprintf(text, sizeof(text), "%s{\"name\":\"t%d\",\"annotations\":{\"readOnlyHint\":true}}", i ? "," : "", i);
+		buffer_append(&answer, bytes_of_string(text));
+	}
+	buffer_append(&answer, BYTES("]}}"));
+	post(c, "/mcp", BYTES("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"));
+	snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\n" JSON "Content-Length: %zu\r\n\r\n", answer.size);
+	scene_send(&scene, c, WIRE_BUILD_SERVER, text);
+	scene_send_bytes(&scene, c, WIRE_BUILD_SERVER, buffer_bytes(&answer));
+	buffer_done(&answer);
+	return scene_finish(&scene, 0);
+}
+
+static void tools_that_are_all_remembered_are_no_trouble(void **state)
+{
+	(void)state;
+	assert_int_equal(list_tools(LIMIT_REMEMBERED_TOOLS), 0);
+}
+
+static void tools_that_were_forgotten_leave_the_gate_unsure(void **state)
+{
+	(void)state;
+	assert_int_equal(list_tools(LIMIT_REMEMBERED_TOOLS + 1), 11);
+	assert_string_equal(scene_field(scene_event(&scene, "summary", 0), "incomplete"),
+			    "[ \"annotations of MCP tools were forgotten for want of room\" ]");
+}
+
 /* ---- escape sequences ---- */
 
 /* ESC [, CSI as one byte and in UTF-8, OSC with BEL, DEL, backspace, and bytes that are no UTF-8. */
@@ -649,6 +684,8 @@ int main(void)
 		TEST(json_100000_deep_is_raw),
 		TEST(graphql_100000_deep_is_mutating),
 		TEST(a_list_of_tools_100000_deep_teaches_nothing),
+		TEST(tools_that_are_all_remembered_are_no_trouble),
+		TEST(tools_that_were_forgotten_leave_the_gate_unsure),
 		TEST(no_escape_sequence_gets_out_of_a_target),
 		TEST(an_escape_sequence_in_a_target_ends_the_stream),
 		TEST(no_escape_sequence_gets_out_of_a_host_or_a_key),

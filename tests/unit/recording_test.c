@@ -89,7 +89,9 @@ static struct input closing(uint64_t now_ns)
 			    .ring_size_bytes = 64 << 20,
 			    .ring_peak_bytes = 12345,
 			    .wall_ms = 1000,
-			    .cpu_ms = UINT64_MAX},
+			    .cpu_ms = UINT64_MAX,
+			    .unwritten_bytes = 7,
+			    .counters_unread = 1},
 	};
 }
 

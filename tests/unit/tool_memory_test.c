@@ -182,7 +182,9 @@ static void forgets_the_tool_that_was_listed_longest_ago(void **state)
 	assert_int_equal(tool_memory_count(*state), LIMIT_REMEMBERED_TOOLS);
 	learn(*state, call, ANSWER(TOOL("t0", ""))); /* again: now t1 is the oldest */
 	assert_int_equal(tool_memory_count(*state), LIMIT_REMEMBERED_TOOLS);
+	assert_int_equal(tool_memory_forgotten(*state), 0);
 	learn(*state, call, ANSWER(TOOL("new", "")));
+	assert_int_equal(tool_memory_forgotten(*state), 1);
 	assert_int_equal(tool_memory_count(*state), LIMIT_REMEMBERED_TOOLS);
 	assert_true(knows(*state, call, "t0"));
 	assert_false(knows(*state, call, "t1"));
