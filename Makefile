@@ -139,6 +139,8 @@ $(BUILD)/tests/oracles/%: tests/oracles/%.c $(LIB)
 CHECK := $(UNIT_TESTS)
 LIVE := $(sort $(wildcard tests/live/*.t))
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect
+# control_test runs out of descriptors: valgrind would close the one that is one too many behind our back.
+VALGRIND_CHECK := $(filter-out %/control_test,$(CHECK))
 CLI := $(sort $(wildcard tests/cli/*.t))
 RUN := /usr/bin/python3 tests/run.py
 

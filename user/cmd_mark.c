@@ -29,6 +29,13 @@ static int explain(const char *verb, enum control_result result)
 	case CONTROL_REFUSED:
 		fprintf(stderr, "nightclerk %s: refused: this process does not belong to a run that is observed here\n", verb);
 		return EXIT_USAGE;
+	case CONTROL_BUSY:
+		fprintf(stderr, "nightclerk %s: too many ask the observer at once: try again\n", verb);
+		return EXIT_USAGE;
+	case CONTROL_UNWRITTEN:
+		fprintf(stderr, "nightclerk %s: done, but the observer could not write every line before it: "
+				"see what it says of its files\n", verb);
+		return 1;
 	case CONTROL_FAILED:
 		break;
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One datagram each way over SOCK_SEQPACKET: "mark LABEL" or "sync", answered
- * by "ok" or "no" when it has been done.
+ * by one word when it has been done. The observer's side waits for nobody: who
+ * has connected and said nothing yet sits in callers[].
  */
 #include "control.h"
 
 #include <errno.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -26,7 +28,40 @@ static socklen_t fill_address(struct sockaddr_un *address, const char *name)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-int control_listen(void)
+/* ---- the observer's side ---- */
+
+#define CALLERS_MAX 16 /* connected and silent; then the one that is silent longest goes */
+#define SILENCE_NS (1000 * 1000 * 1000ULL)
+#define DEAF_NS (100 * 1000 * 1000ULL) /* after a failed accept, that a knock alone does not keep us busy */
+
+struct caller {
+	int fd;
+	pid_t pid;
+	uint64_t since_ns;
+};
+
+struct control {
+	int listen_fd;
+	int epoll_fd; /* the listener and every caller */
+	control_admits *admits;
+	void *context;
+	uint64_t refused;
+	uint64_t deaf_until_ns; /* 0 = we hear */
+	struct caller callers[CALLERS_MAX]; /* in order of arrival */
+	size_t count;
+};
+
+static const struct {
+	enum control_result result;
+	const char *word;
+} answers[] = {
+	{CONTROL_DONE, "ok"},
+	{CONTROL_REFUSED, "no"},
+	{CONTROL_BUSY, "busy"},
+	{CONTROL_UNWRITTEN, "unwritten"},
+};
+
+static int listen_at_a_name(void)
 {
 	struct sockaddr_un address;
 	uint64_t random[2];
@@ -48,6 +83,127 @@ int control_listen(void)
 	return fd;
 }
 
+static int await(struct control *control, int fd, int operation)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(control->epoll_fd, operation, fd, &event) ? -errno : 0;
+}
+
+int control_open(control_admits *admits, void *context, struct control **ret_control)
+{
+	struct control *control = calloc(1, sizeof(*control));
+	int err;
+
+	if (!control)
+		return -ENOMEM;
+	*control = (struct control){.admits = admits, .context = context};
+	control->listen_fd = listen_at_a_name();
+	control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	err = control->listen_fd < 0 ? control->listen_fd : control->epoll_fd < 0 ? -errno : 0;
+	if (!err)
+		err = await(control, control->listen_fd, EPOLL_CTL_ADD);
+	if (err) {
+		control_close(control);
+		return err;
+	}
+	*ret_control = control;
+	return 0;
+}
+
+int control_fd(const struct control *control)
+{
+	return control->epoll_fd;
+}
+
+uint64_t control_refused(const struct control *control)
+{
+	return control->refused;
+}
+
+static void answer(int fd, enum control_result result)
+{
+	const char *word = "no";
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (answers[i].result == result)
+			word = answers[i].word;
+	if (send(fd, word, strlen(word), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		errno = 0; /* the caller is gone: nobody to tell */
+	close(fd);
+}
+
+static void remove_caller(struct control *control, size_t index)
+{
+	control->count--;
+	memmove(control->callers + index, control->callers + index + 1,
+		(control->count - index) * sizeof(control->callers[0]));
+}
+
+static void turn_away(struct control *control, size_t index)
+{
+	int fd = control->callers[index].fd;
+
+	remove_caller(control, index);
+	answer(fd, CONTROL_REFUSED);
+}
+
+void control_close(struct control *control)
+{
+	if (!control)
+		return;
+	while (control->count)
+		turn_away(control, 0);
+	if (control->listen_fd >= 0)
+		close(control->listen_fd);
+	if (control->epoll_fd >= 0)
+		close(control->epoll_fd);
+	free(control);
+}
+
+/* Takes in who knocks. 0 or -errno. */
+static int take_callers(struct control *control, uint64_t now_ns)
+{
+	struct caller caller = {.since_ns = now_ns};
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+
+	while ((caller.fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		if (getsockopt(caller.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
+		    !control->admits(control->context, peer.pid)) {
+			control->refused++;
+			answer(caller.fd, CONTROL_REFUSED);
+			continue;
+		}
+		if (control->count == CALLERS_MAX)
+			turn_away(control, 0);
+		caller.pid = peer.pid;
+		if (await(control, caller.fd, EPOLL_CTL_ADD))
+			answer(caller.fd, CONTROL_BUSY);
+		else
+			control->callers[control->count++] = caller;
+	}
+	return errno == EAGAIN || errno == ECONNABORTED || errno == EINTR ? 0 : -errno;
+}
+
+static int listen_on(struct control *control, uint64_t now_ns)
+{
+	int err;
+
+	if (control->deaf_until_ns > now_ns)
+		return 0;
+	if (control->deaf_until_ns) {
+		await(control, control->listen_fd, EPOLL_CTL_ADD);
+		control->deaf_until_ns = 0;
+	}
+	err = take_callers(control, now_ns);
+	if (err) { /* too many open files: whoever knocks still waits then */
+		await(control, control->listen_fd, EPOLL_CTL_DEL);
+		control->deaf_until_ns = now_ns + DEAF_NS;
+	}
+	return err;
+}
+
 static bool parse(struct bytes text, struct control_request *request)
 {
 	if (bytes_equal(text, BYTES("sync"))) {
@@ -61,36 +217,33 @@ static bool parse(struct bytes text, struct control_request *request)
 	return text.size <= CONTROL_LABEL_MAX && buffer_append(&request->label, text) == 0;
 }
 
-int control_accept(int listen_fd, struct control_request *ret_request)
+int control_next(struct control *control, uint64_t now_ns, struct control_request *ret_request)
 {
-	struct control_request request = {0};
-	struct timeval patience = {.tv_usec = 100 * 1000};
 	uint8_t text[CONTROL_LABEL_MAX + 16];
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-	ssize_t n;
+	int err = listen_on(control, now_ns);
 
-	request.fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	if (request.fd < 0)
-		return errno == EAGAIN || errno == ECONNABORTED || errno == EINTR ? 0 : -errno;
-	/* A caller that connects and says nothing may not hold the observer up. */
-	setsockopt(request.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	n = recv(request.fd, text, sizeof(text), 0);
-	if (n <= 0 || getsockopt(request.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
-	    !parse((struct bytes){text, (size_t)n}, &request)) {
-		control_answer(&request, false);
-		return 0;
+	for (size_t i = 0; i < control->count;) {
+		struct caller *caller = &control->callers[i];
+		struct control_request request = {.pid = caller->pid, .fd = caller->fd};
+		ssize_t n = recv(caller->fd, text, sizeof(text), 0);
+
+		if (n < 0 && errno == EAGAIN && now_ns < caller->since_ns + SILENCE_NS) {
+			i++;
+		} else if (n <= 0 || !parse((struct bytes){text, (size_t)n}, &request)) {
+			turn_away(control, i);
+		} else {
+			epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, caller->fd, NULL);
+			remove_caller(control, i);
+			*ret_request = request;
+			return 1;
+		}
 	}
-	request.pid = peer.pid;
-	*ret_request = request;
-	return 1;
+	return err;
 }
 
-void control_answer(struct control_request *request, bool granted)
+void control_answer(struct control_request *request, enum control_result result)
 {
-	if (send(request->fd, granted ? "ok" : "no", 2, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		errno = 0; /* the caller is gone: nobody to tell */
-	close(request->fd);
+	answer(request->fd, result);
 	buffer_done(&request->label);
 }
 
@@ -125,13 +278,21 @@ static bool is_ancestor(pid_t wanted)
 	return false;
 }
 
+static enum control_result result_of(struct bytes word)
+{
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (bytes_equal(word, bytes_of_string(answers[i].word)))
+			return answers[i].result;
+	return CONTROL_FAILED;
+}
+
 static enum control_result ask_one(const char *name, pid_t claimed, struct bytes request)
 {
 	struct sockaddr_un address;
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 	enum control_result result = CONTROL_REFUSED;
-	char answer[2] = "";
+	uint8_t word[16];
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -139,11 +300,9 @@ static enum control_result ask_one(const char *name, pid_t claimed, struct bytes
 	if (connect(fd, (struct sockaddr *)&address, fill_address(&address, name)) == 0 &&
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.pid == 0 || peer.pid == claimed) &&
 	    send(fd, request.data, request.size, MSG_NOSIGNAL) == (ssize_t)request.size) {
-		ssize_t n = recv(fd, answer, sizeof(answer), 0);
+		ssize_t n = recv(fd, word, sizeof(word), 0);
 
-		result = n == 2 && memcmp(answer, "ok", 2) == 0	  ? CONTROL_DONE
-			 : n == 2 && memcmp(answer, "no", 2) == 0 ? CONTROL_REFUSED
-								  : CONTROL_FAILED;
+		result = result_of((struct bytes){word, n > 0 ? (size_t)n : 0});
 	}
 	close(fd);
 	return result;
@@ -158,7 +317,7 @@ static enum control_result ask_pass(bool ancestors, struct bytes request, bool *
 
 	if (!file)
 		return CONTROL_NO_OBSERVER;
-	while (result != CONTROL_DONE && result != CONTROL_FAILED && fgets(line, sizeof(line), file)) {
+	while ((result == CONTROL_NO_OBSERVER || result == CONTROL_REFUSED) && fgets(line, sizeof(line), file)) {
 		char *name = strstr(line, " @" NAME_PREFIX);
 		pid_t pid;
 

@@ -26,27 +26,40 @@ struct control_request {
 	struct buffer label;
 };
 
-/* ---- the observer's side ---- */
-
-/* A listening socket, non-blocking and close-on-exec. The descriptor or -errno. */
-int control_listen(void);
-/*
- * The next request that waits, if any. 1: *ret_request is filled and owned by
- * the caller until control_answer(); 0: none; -errno. Malformed ones are
- * answered and dropped here.
- */
-int control_accept(int listen_fd, struct control_request *ret_request);
-/* "ok" or a refusal; frees what the request holds. */
-void control_answer(struct control_request *request, bool granted);
-
-/* ---- the asking side ---- */
-
 enum control_result {
 	CONTROL_DONE,
-	CONTROL_NO_OBSERVER, /* none in this network namespace */
-	CONTROL_REFUSED,     /* there are some, and this process belongs to none */
-	CONTROL_FAILED,	     /* the observer ended before it answered */
+	CONTROL_REFUSED,     /* this process belongs to no run that is observed here */
+	CONTROL_BUSY,	     /* too many ask at once */
+	CONTROL_UNWRITTEN,   /* done, but a line before it could not be written */
+	CONTROL_NO_OBSERVER, /* the asking side's: none in this network namespace */
+	CONTROL_FAILED,	     /* the asking side's: the observer ended before it answered */
 };
+
+/* ---- the observer's side: nothing here waits ---- */
+
+struct control;
+
+/* May that caller ask? Who may not is refused as soon as it connects. */
+typedef bool control_admits(void *context, pid_t pid);
+
+/* Listens. 0 or -errno. */
+int control_open(control_admits *admits, void *context, struct control **ret_control);
+/* Who waits is refused. Accepts NULL. */
+void control_close(struct control *control);
+/* Readable when control_next() has something to do. */
+int control_fd(const struct control *control);
+/*
+ * The next request, if one has come. 1: *ret_request is filled and owned by the
+ * caller until control_answer(); 0: none; -errno. Malformed ones are refused
+ * here, and so is who says nothing for a second. Call it until it returns 0.
+ */
+int control_next(struct control *control, uint64_t now_ns, struct control_request *ret_request);
+/* How it ended; frees what the request holds. */
+void control_answer(struct control_request *request, enum control_result result);
+/* Callers that were not admitted, so far. */
+uint64_t control_refused(const struct control *control);
+
+/* ---- the asking side ---- */
 
 /* Asks the observer of this process; waits until it has answered. */
 enum control_result control_ask(enum control_verb verb, struct bytes label);

@@ -61,10 +61,9 @@ struct observer {
 	struct store *store; /* until the writer takes it over */
 	struct store_writer *store_writer; /* NULL = none was asked for */
 	struct canary *canary; /* while it is being proved */
-	int control_fd;	       /* -1 = none */
+	struct control *control; /* NULL = mark and sync are not answered */
 	struct waiting_request waiting[WAITING_REQUESTS_MAX];
 	size_t waiting_count;
-	uint64_t refused_requests;
 	struct seen_cgroup *cgroups;
 	bool counters_unread;	 /* the last time they should have been */
 	uint64_t drain_failures; /* events may be gone without a hole to show it */
@@ -314,19 +313,20 @@ static void let_through(struct observer *observer, uint64_t until_ns, uint64_t n
 
 /* ---- mark and sync ---- */
 
+static bool admits(void *observer, pid_t pid)
+{
+	return capture_in_scope(((struct observer *)observer)->capture, (uint32_t)pid);
+}
+
 static void take_requests(struct observer *observer, uint64_t now_ns)
 {
 	struct control_request request;
 
-	while (observer->control_fd >= 0 && control_accept(observer->control_fd, &request) > 0) {
-		if (!capture_in_scope(observer->capture, (uint32_t)request.pid)) {
-			observer->refused_requests++;
-			control_answer(&request, false);
-		} else if (observer->waiting_count == WAITING_REQUESTS_MAX) {
-			control_answer(&request, false);
-		} else {
+	while (observer->control && control_next(observer->control, now_ns, &request) > 0) {
+		if (observer->waiting_count == WAITING_REQUESTS_MAX)
+			control_answer(&request, CONTROL_BUSY);
+		else
 			observer->waiting[observer->waiting_count++] = (struct waiting_request){request, now_ns};
-		}
 	}
 }
 
@@ -338,7 +338,7 @@ static void grant_first(struct observer *observer, uint64_t now_ns)
 	if (request.verb == CONTROL_MARK)
 		feed(observer, &mark);
 	write_out(observer);
-	control_answer(&request, true);
+	control_answer(&request, observer_is_short(observer) ? CONTROL_UNWRITTEN : CONTROL_DONE);
 	observer->waiting_count--;
 	memmove(observer->waiting, observer->waiting + 1, observer->waiting_count * sizeof(observer->waiting[0]));
 }
@@ -547,7 +547,7 @@ int observer_fd(const struct observer *observer)
 
 int observer_control_fd(const struct observer *observer)
 {
-	return observer->control_fd;
+	return observer->control ? control_fd(observer->control) : -1;
 }
 
 struct capture *observer_capture(struct observer *observer)
@@ -759,6 +759,14 @@ static int start_store_writer(struct observer *observer, char *reason)
 	return err;
 }
 
+static void open_control(struct observer *observer)
+{
+	int err = control_open(admits, observer, &observer->control);
+
+	if (err)
+		fprintf(stderr, "nightclerk: mark and sync will not work: %s, continuing\n", strerror(-err));
+}
+
 static int open_stages(struct observer *observer, char *reason)
 {
 	int err;
@@ -777,11 +785,10 @@ static int open_stages(struct observer *observer, char *reason)
 			return err;
 	}
 	err = start_store_writer(observer, reason); /* its thread comes after the canary's fork */
-	if (err || !observer->options.control)
+	if (err)
 		return err;
-	observer->control_fd = control_listen();
-	if (observer->control_fd < 0)
-		fprintf(stderr, "nightclerk: mark and sync will not work: %s, continuing\n", strerror(-observer->control_fd));
+	if (observer->options.control)
+		open_control(observer);
 	return 0;
 }
 
@@ -808,7 +815,6 @@ int observer_open(const struct observer_options *options, struct observer **ret_
 	observer->options = *options;
 	observer->options.pipeline.junit = options->junit != NULL;
 	observer->options.pipeline.bookings = options->db != NULL;
-	observer->control_fd = -1;
 	snprintf(reason, OUTPUT_REASON_MAX, "no random numbers to be had");
 	err = fill_facts(observer);
 	if (!err)
@@ -840,6 +846,18 @@ static void close_files(struct observer *observer)
 	close_one(observer->recording_file);
 }
 
+static void close_control(struct observer *observer)
+{
+	uint64_t refused = observer->control ? control_refused(observer->control) : 0;
+
+	while (observer->waiting_count)
+		control_answer(&observer->waiting[--observer->waiting_count].request, CONTROL_REFUSED);
+	control_close(observer->control);
+	if (refused)
+		fprintf(stderr, "nightclerk: %llu mark or sync request%s of processes outside the run %s refused\n",
+			(unsigned long long)refused, refused == 1 ? "" : "s", refused == 1 ? "was" : "were");
+}
+
 void observer_close(struct observer *observer)
 {
 	struct seen_cgroup *seen, *next;
@@ -847,13 +865,7 @@ void observer_close(struct observer *observer)
 
 	if (!observer)
 		return;
-	while (observer->waiting_count)
-		control_answer(&observer->waiting[--observer->waiting_count].request, false);
-	if (observer->control_fd >= 0)
-		close(observer->control_fd);
-	if (observer->refused_requests)
-		fprintf(stderr, "nightclerk: %llu mark or sync requests of processes outside the run were refused\n",
-			(unsigned long long)observer->refused_requests);
+	close_control(observer);
 	capture_close(observer->capture);
 	sequencer_free(observer->sequencer);
 	pipeline_free(observer->pipeline);

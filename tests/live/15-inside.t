@@ -146,7 +146,7 @@ def a_stranger_is_refused_and_counted(live):
     contains(done.stderr.decode(), "refused", "the stranger's stderr")
     _, err = process.communicate(b"go\n", timeout=60)
     equal(process.returncode, 0, "the run's status")
-    contains(err.decode(), "1 mark or sync requests of processes outside the run were refused", "stderr")
+    contains(err.decode(), "1 mark or sync request of processes outside the run was refused", "stderr")
 
 
 @fact
