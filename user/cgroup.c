@@ -76,11 +76,13 @@ int cgroup_find_path(const char *file, char *ret_path, size_t size)
 	return err;
 }
 
-static bool is_cgroup(const char *path)
+bool cgroup_is_directory(const char *path)
 {
 	struct statfs file_system;
+	struct stat stat_of;
 
-	return statfs(path, &file_system) == 0 && file_system.f_type == CGROUP2_SUPER_MAGIC;
+	return stat(path, &stat_of) == 0 && S_ISDIR(stat_of.st_mode) && statfs(path, &file_system) == 0 &&
+	       file_system.f_type == CGROUP2_SUPER_MAGIC;
 }
 
 /* Our own cgroup; the top of what is mounted where that shows another part of the hierarchy. */
@@ -94,10 +96,10 @@ static int find_parent(char *ret_path, size_t size)
 	if (cgroup_find_path("/proc/self/cgroup", own, sizeof(own)) || strstr(own, "/..") ||
 	    strcmp(own, "/") == 0)
 		own[0] = '\0';
-	if (snprintf(ret_path, size, "%s%s", mount, own) < (int)size && is_cgroup(ret_path))
+	if (snprintf(ret_path, size, "%s%s", mount, own) < (int)size && cgroup_is_directory(ret_path))
 		return 0;
 	err = copy_path(mount, ret_path, size);
-	return err ? err : is_cgroup(ret_path) ? 0 : -ENOENT;
+	return err ? err : cgroup_is_directory(ret_path) ? 0 : -ENOENT;
 }
 
 /* ---- one of our own ---- */
@@ -303,7 +305,7 @@ size_t cgroup_sweep(void)
 	FTSENT *entry;
 	FTS *tree;
 
-	if (cgroup_find_mount("/proc/self/mounts", mount, sizeof(mount)) || !is_cgroup(mount))
+	if (cgroup_find_mount("/proc/self/mounts", mount, sizeof(mount)) || !cgroup_is_directory(mount))
 		return 0;
 	tree = walk(mount);
 	if (!tree)

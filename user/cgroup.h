@@ -11,6 +11,7 @@
 #define NIGHTCLERK_CGROUP_H
 
 #include <linux/limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -25,6 +26,9 @@ struct cgroup_directory {
 int cgroup_find_mount(const char *mounts, char *ret_path, size_t size);
 /* A process's own path below that mount, by a file like /proc/self/cgroup: "/" or "/a/b". 0, -ENOENT or -errno. */
 int cgroup_find_path(const char *file, char *ret_path, size_t size);
+
+/* Is that a directory of cgroup v2? */
+bool cgroup_is_directory(const char *path);
 
 /* 0, or -errno with one line in reason (CGROUP_REASON_MAX bytes). */
 int cgroup_make(struct cgroup_directory *ret_directory, char *reason);

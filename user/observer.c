@@ -6,6 +6,7 @@
 #include "observer.h"
 #include "canary.h"
 #include "cgroup.h"
+#include "cgroup_names.h"
 #include "control.h"
 #include "gate.h"
 #include "process.h"
@@ -18,9 +19,6 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
-#include <uthash.h>
 
 #define TICK_NS (100 * 1000 * 1000ULL)
 #define COUNTERS_NS (1000 * 1000 * 1000ULL)
@@ -38,11 +36,6 @@
 struct waiting_request {
 	struct control_request request;
 	uint64_t asked_ns;
-};
-
-struct seen_cgroup {
-	uint64_t id;
-	UT_hash_handle hh;
 };
 
 struct observer {
@@ -64,7 +57,7 @@ struct observer {
 	struct control *control; /* NULL = mark and sync are not answered */
 	struct waiting_request waiting[WAITING_REQUESTS_MAX];
 	size_t waiting_count;
-	struct seen_cgroup *cgroups;
+	struct cgroup_names *cgroups;
 	bool counters_unread;	 /* the last time they should have been */
 	uint64_t drain_failures; /* events may be gone without a hole to show it */
 	uint64_t next_tick_ns;
@@ -227,37 +220,16 @@ static int feed(struct observer *observer, const struct input *input)
 	return pipeline_feed(observer->pipeline, input);
 }
 
-/* The path of a cgroup, from any process in it, while that still lives. */
+/* The path of its cgroup, before the first input that rests on it. */
 static void name_cgroup(struct observer *observer, const struct wire_event *event, uint64_t now_ns)
 {
-	struct input input = {.kind = INPUT_CGROUP, .now_ns = now_ns};
-	struct seen_cgroup *seen;
-	char path[64], line[4096];
-	FILE *file;
+	struct input input = {.kind = INPUT_CGROUP, .now_ns = now_ns, .cgroup = {.id = event->cgroup_id}};
+	char path[PATH_MAX];
 
-	HASH_FIND(hh, observer->cgroups, &event->cgroup_id, sizeof(event->cgroup_id), seen);
-	if (seen || event->cgroup_id == 0 || event->tgid == 0)
+	if (!cgroup_names_find(observer->cgroups, event->cgroup_id, event->tgid, path, sizeof(path)))
 		return;
-	snprintf(path, sizeof(path), "/proc/%u/cgroup", event->tgid);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "0::", 3) != 0)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		input.cgroup.id = event->cgroup_id;
-		input.cgroup.path = bytes_of_string(line + 3);
-		feed(observer, &input);
-		seen = calloc(1, sizeof(*seen));
-		if (seen) {
-			seen->id = event->cgroup_id;
-			HASH_ADD(hh, observer->cgroups, id, sizeof(seen->id), seen);
-			if (!seen->hh.tbl)
-				free(seen);
-		}
-	}
-	fclose(file);
+	input.cgroup.path = bytes_of_string(path);
+	feed(observer, &input);
 }
 
 static int feed_tick(struct observer *observer, uint64_t now_ns)
@@ -772,9 +744,10 @@ static int open_stages(struct observer *observer, char *reason)
 	int err;
 
 	observer->sequencer = sequencer_new();
+	observer->cgroups = cgroup_names_new();
 	observer->options.pipeline.no_events = !observer->options.events;
 	observer->pipeline = pipeline_new(&observer->facts, &observer->options.pipeline, &observer->out);
-	if (!observer->sequencer || !observer->pipeline) {
+	if (!observer->sequencer || !observer->pipeline || !observer->cgroups) {
 		snprintf(reason, OUTPUT_REASON_MAX, "out of memory");
 		return -ENOMEM;
 	}
@@ -860,7 +833,6 @@ static void close_control(struct observer *observer)
 
 void observer_close(struct observer *observer)
 {
-	struct seen_cgroup *seen, *next;
 	int err;
 
 	if (!observer)
@@ -882,9 +854,6 @@ void observer_close(struct observer *observer)
 	buffer_done(&observer->out.alerts);
 	buffer_done(&observer->out.calls);
 	buffer_done(&observer->out.junit);
-	HASH_ITER(hh, observer->cgroups, seen, next) {
-		HASH_DEL(observer->cgroups, seen);
-		free(seen);
-	}
+	cgroup_names_free(observer->cgroups);
 	free(observer);
 }

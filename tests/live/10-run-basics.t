@@ -219,6 +219,17 @@ for host in ("::1", "::ffff:127.0.0.1", "127.0.0.9"):
 
 
 @fact
+def inside_a_pid_namespace_the_cgroup_is_named(live):
+    """The process ids of the kernel are no ids there, or those of others."""
+    mock = live.mock()
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        own = [line[3:].rstrip("\n") for line in file if line.startswith("0::")]
+    for prefix in ([], ["unshare", "--pid", "--fork", "--mount-proc"]):
+        result = live.run(["curl", "-s", "-o", "/dev/null", mock.url, "-d", "a=1"], prefix=prefix).expect(0)
+        equal([row["cgroup"] for row in result.ledger], own, "cgroups")
+
+
+@fact
 def wrong_usage_is_125_and_starts_nothing(live):
     marker = live.path("marker")
     for options in (["--nonsense"], ["--fail-on", "severe"], ["--allow-blind", "nothing"], ["--linger", "x"],

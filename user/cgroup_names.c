@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A table of ids that are named already or were tried, beside the mount that all are opened below. */
+#include "cgroup_names.h"
+#include "cgroup.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
+#include <uthash.h>
+
+#define KERNFS_HANDLE 0xfe /* FILEID_KERNFS, since Linux 5.5: the inode number, 64 bits */
+#define TRIES_MAX 4	   /* the process that was asked may just have ended */
+
+struct known {
+	uint64_t id;
+	unsigned int tries; /* TRIES_MAX: named, or given up */
+	UT_hash_handle hh;
+};
+
+struct cgroup_names {
+	struct known *known;
+	char mount[PATH_MAX]; /* "" = none */
+	int mount_fd;
+};
+
+struct cgroup_names *cgroup_names_new(void)
+{
+	struct cgroup_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	if (cgroup_find_mount("/proc/self/mounts", names->mount, sizeof(names->mount)))
+		names->mount[0] = '\0';
+	names->mount_fd = *names->mount ? open(names->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	return names;
+}
+
+void cgroup_names_free(struct cgroup_names *names)
+{
+	struct known *known, *next;
+
+	if (!names)
+		return;
+	HASH_ITER(hh, names->known, known, next) {
+		HASH_DEL(names->known, known);
+		free(known);
+	}
+	if (names->mount_fd >= 0)
+		close(names->mount_fd);
+	free(names);
+}
+
+static int open_by_id(const struct cgroup_names *names, uint64_t id)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + sizeof(id)];
+	} by = {.handle = {.handle_bytes = sizeof(id), .handle_type = KERNFS_HANDLE}};
+
+	memcpy(by.handle.f_handle, &id, sizeof(id));
+	return open_by_handle_at(names->mount_fd, &by.handle, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static bool find_by_id(const struct cgroup_names *names, uint64_t id, char *ret_path, size_t size)
+{
+	char link[32], path[PATH_MAX];
+	size_t mount_length = strlen(names->mount);
+	int fd = open_by_id(names, id);
+	ssize_t length;
+
+	if (fd < 0)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	close(fd);
+	if (length < (ssize_t)mount_length)
+		return false;
+	path[length] = '\0';
+	if (strncmp(path, names->mount, mount_length) != 0 || (path[mount_length] && path[mount_length] != '/'))
+		return false; /* outside of what is mounted here, or removed */
+	return (size_t)snprintf(ret_path, size, "%s", path[mount_length] ? path + mount_length : "/") < size;
+}
+
+static bool find_by_process(const struct cgroup_names *names, uint64_t id, uint32_t tgid, char *ret_path, size_t size)
+{
+	char file[32], directory[2 * PATH_MAX];
+	struct stat stat_of;
+
+	snprintf(file, sizeof(file), "/proc/%u/cgroup", tgid);
+	if (tgid == 0 || cgroup_find_path(file, ret_path, size))
+		return false;
+	snprintf(directory, sizeof(directory), "%s%s", names->mount, ret_path);
+	return stat(directory, &stat_of) == 0 && stat_of.st_ino == id;
+}
+
+/* The entry of an id that may be tried once more, or NULL. */
+static struct known *find_untried(struct cgroup_names *names, uint64_t id)
+{
+	struct known *known;
+
+	HASH_FIND(hh, names->known, &id, sizeof(id), known);
+	if (known)
+		return known->tries < TRIES_MAX ? known : NULL;
+	known = HASH_COUNT(names->known) < LIMIT_CGROUPS ? calloc(1, sizeof(*known)) : NULL;
+	if (!known)
+		return NULL;
+	known->id = id;
+	HASH_ADD(hh, names->known, id, sizeof(known->id), known);
+	if (known->hh.tbl)
+		return known;
+	free(known);
+	return NULL;
+}
+
+bool cgroup_names_find(struct cgroup_names *names, uint64_t id, uint32_t tgid, char *ret_path, size_t size)
+{
+	struct known *known = id && names->mount_fd >= 0 ? find_untried(names, id) : NULL;
+
+	if (!known)
+		return false;
+	known->tries++;
+	if (!find_by_id(names, id, ret_path, size) && !find_by_process(names, id, tgid, ret_path, size))
+		return false;
+	known->tries = TRIES_MAX;
+	return true;
+}
