@@ -160,7 +160,7 @@ oracles: tests ## canonical JSON against Python's decimals, framing against node
 
 .PHONY: memcheck
 memcheck: tests ## the same under valgrind
-	@$(RUN) --jobs $(shell nproc) --label valgrind --wrap '$(VALGRIND)' $(CHECK)
+	@$(RUN) --jobs $(shell nproc) --label valgrind --wrap '$(VALGRIND)' $(VALGRIND_CHECK)
 
 .PHONY: live
 live: tests ## real sockets and real clients on this kernel, in network namespaces of their own (root)
@@ -176,7 +176,7 @@ test: setup ## install what is missing, build, and run every test that this mach
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) SANITIZE=address,undefined unit-tests
 	@$(RUN) --jobs $(shell nproc) --label unit $(CHECK) --label cli $(CLI) \
 		--label sanitizers $(CHECK:build/%=build/sanitize/%) \
-		--label valgrind --wrap '$(VALGRIND)' $(CHECK) --wrap '' \
+		--label valgrind --wrap '$(VALGRIND)' $(VALGRIND_CHECK) --wrap '' \
 		--label oracle $(ORACLES) \
 		--jobs 1 --label mutants tools/mutate-table --label live $(LIVE)
 
