@@ -19,7 +19,6 @@ struct ask {
 	struct connection_totals totals;
 	uint64_t evicted;
 	bool memory_lost;
-	uint64_t evicted;
 	struct summary summary;
 };
 
