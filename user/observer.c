@@ -28,6 +28,7 @@
 #define FINISH_NS (100 * 1000 * 1000ULL) /* longest wait for rings that are filled again and again */
 #define WAITING_REQUESTS_MAX 64
 #define STORE_BUSY_MS 1000   /* then a batch is tried again */
+#define STORE_SYNC_NS (1000 * 1000 * 1000ULL)
 #define STORE_SETTLE_MS 5000 /* longest wait for the store at the end */
 #define PAST_NS (24 * 3600 * 1000000000LL) /* attempts of earlier runs that count; design: across processes */
 #define PAST_MAX 20000			   /* the newest of them */
@@ -315,6 +316,17 @@ static void grant_first(struct observer *observer, uint64_t now_ns)
 	memmove(observer->waiting, observer->waiting + 1, observer->waiting_count * sizeof(observer->waiting[0]));
 }
 
+/* A sync is about the store as well, but does not wait for a lock that somebody else holds for long. */
+static bool store_has_all(struct observer *observer, uint64_t now_ns)
+{
+	const struct waiting_request *first = &observer->waiting[0];
+
+	if (!observer->store_writer || first->request.verb != CONTROL_SYNC || now_ns > first->asked_ns + STORE_SYNC_NS)
+		return true;
+	write_store(observer);
+	return store_writer_is_idle(observer->store_writer);
+}
+
 /*
  * Up to each request that waits, then the request, then the rest: a mark stands
  * between the calls before it and the calls after it, and a sync is answered
@@ -334,6 +346,8 @@ static void go_through(struct observer *observer, uint64_t now_ns, bool at_end)
 		let_through(observer, until_ns, now_ns);
 		oldest_ns = sequencer_oldest_ns(observer->sequencer);
 		if (oldest_ns && oldest_ns <= asked_ns && now_ns < asked_ns + SEQUENCER_HOLD_NS && !at_end)
+			return;
+		if (!at_end && !store_has_all(observer, now_ns))
 			return;
 		grant_first(observer, now_ns);
 	}

@@ -309,13 +309,18 @@ static int execute_patiently(struct store *store, const char *sql, int busy_ms)
 static int set_up(struct store *store, const struct store_options *options)
 {
 	int busy_ms = options->busy_ms ? options->busy_ms : BUSY_MS;
+	int64_t pages = 0;
 	int err;
 
 	sqlite3_extended_result_codes(store->db, 1);
 	sqlite3_busy_timeout(store->db, busy_ms);
 	/* The last one to leave would lock everybody out while it tidies up. */
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	err = execute_patiently(store, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL", busy_ms);
+	err = read_number(store, "PRAGMA page_count", &pages);
+	if (!err && pages == 0) /* each time it is said it is written */
+		err = execute_patiently(store, "PRAGMA auto_vacuum = INCREMENTAL", busy_ms);
+	if (!err)
+		err = execute_patiently(store, "PRAGMA journal_mode = WAL", busy_ms);
 	if (!err)
 		err = store_execute(store, options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 	if (!err)

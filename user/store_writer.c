@@ -259,6 +259,16 @@ static bool is_idle(const struct store_writer *writer)
 	return !writer->busy && writer->queue.size == 0;
 }
 
+bool store_writer_is_idle(struct store_writer *writer)
+{
+	bool idle;
+
+	pthread_mutex_lock(&writer->lock);
+	idle = is_idle(writer);
+	pthread_mutex_unlock(&writer->lock);
+	return idle;
+}
+
 void store_writer_settle(struct store_writer *writer, int wait_ms, struct store_counts *ret_counts)
 {
 	struct timespec until = monotonic_after(wait_ms);

@@ -421,7 +421,7 @@ def a_store_that_cannot_be_used_is_named_with_the_remedy(place):
           % (place.db, place.db))
     place.write("calls.db", b"SQLite format 3\0" + bytes(range(200)) * 30)
     done = place.run(1, "reserve", "k").stderr.decode()
-    equal(done, "nightclerk reserve: cannot write to %s: file is not a database; it is no store or is damaged: keep a copy "
+    equal(done, "nightclerk reserve: cannot read %s: file is not a database; it is no store or is damaged: keep a copy "
                 "and try `sqlite3 FILE .recover`, or give another file\n" % place.db)
     equal(place.err(125, "once", "--key", "k", "--", "echo", "x"), done.replace("reserve:", "once:"))
     os.unlink(place.db)

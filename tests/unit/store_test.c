@@ -69,7 +69,7 @@ static void says_what_is_wrong_with_a_file(void **state)
 	write_file(in_directory(f, "text", path), "this is no database, and long enough to be looked at as one: "
 						  "a header has a hundred bytes, so here are some more of them");
 	open_fails(f, path, true, -EBADMSG,
-		   "cannot write to @: file is not a database; it is no store or is damaged: keep a copy and try "
+		   "cannot read @: file is not a database; it is no store or is damaged: keep a copy and try "
 		   "`sqlite3 FILE .recover`, or give another file");
 	assert_int_equal(symlink(f->path, in_directory(f, "link", path)), 0);
 	open_fails(f, path, true, -ELOOP,
