@@ -7,24 +7,24 @@
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help;
+	const char *help; /* NULL: named in one line with the others; its --help says more */
 } commands[] = {
 	{"run", cmd_run, "run a command and fail if it sent the same mutating call twice"},
 	{"watch", cmd_watch, "show calls and repeats as they happen"},
 	{"check", cmd_check, "judge ledgers, events files and recordings again, and gate"},
-	{"check-policy", cmd_check_policy, "is a policy file valid, and which rule is about a request"},
 	{"replay", cmd_replay, "judge a recording again, without root"},
-	{"doctor", cmd_doctor, "what this kernel and this account allow, and what cannot be seen"},
 	{"report", cmd_report, "what model calls were asked, got and cost, and what a test asserts of them"},
-	{"key", cmd_key, "the key of a model call that is still to be sent"},
-	{"reserve", cmd_reserve, "may I do this piece of work, or has somebody"},
-	{"commit", cmd_commit, "it is done, and this is its result"},
-	{"get", cmd_get, "the kept result"},
-	{"release", cmd_release, "give a reservation back"},
-	{"once", cmd_once, "run a command, or print what it printed the first time"},
-	{"sweep", cmd_sweep, "mark what was left pending, remove what is old"},
+	{"doctor", cmd_doctor, "what this kernel and this account allow, and what cannot be seen"},
 	{"mark", cmd_mark, "inside a run: start a new attempt window"},
 	{"sync", cmd_sync, "inside a run: wait until every call so far is judged and written"},
+	{"once", cmd_once, NULL},
+	{"key", cmd_key, NULL},
+	{"reserve", cmd_reserve, NULL},
+	{"commit", cmd_commit, NULL},
+	{"get", cmd_get, NULL},
+	{"release", cmd_release, NULL},
+	{"sweep", cmd_sweep, NULL},
+	{"check-policy", cmd_check_policy, NULL},
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -34,9 +34,13 @@ static void print_commands(FILE *to)
 	fprintf(to, "nightclerk watches HTTP calls over loopback and reports the second knock.\n\n"
 		    "usage: nightclerk COMMAND [OPTIONS]\n\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].help);
-	fprintf(to, "\nnightclerk COMMAND --help shows its options.\n"
-		    "try: nightclerk run -- pytest -q\n");
+		if (commands[i].help)
+			fprintf(to, "  %-7s %s\n", commands[i].name, commands[i].help);
+	fprintf(to, "  and    ");
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (!commands[i].help)
+			fprintf(to, " %s", commands[i].name);
+	fprintf(to, "\n\nnightclerk COMMAND --help shows its options; try: nightclerk run -- pytest -q\n");
 }
 
 int main(int argc, char **argv)

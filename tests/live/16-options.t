@@ -34,7 +34,8 @@ def alone_it_shows_its_commands_in_15_lines(live):
     equal(done.returncode, 0, "status")
     lines = done.stdout.decode().splitlines()
     check(len(lines) <= 15, f"{len(lines)} lines")
-    for name in ("run", "watch", "replay", "doctor", "mark", "sync"):
+    equal(lines[-3].split(), "and once key reserve commit get release sweep check-policy".split(), "the others")
+    for name in ("run", "watch", "replay", "report", "doctor", "mark", "sync"):
         equal(len([line for line in lines if line.split()[:1] == [name]]), 1, f"lines that start with {name}")
 
 
