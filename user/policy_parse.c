@@ -190,6 +190,21 @@ static int take_windows(struct policy_parser *parser, struct bytes value, struct
 	return policy_fields(parser, value, "window", fields, COUNT_OF(fields), rule);
 }
 
+/* A key is written to the ledger as it is, and so no credential may be taken for one. */
+static bool holds_credentials(struct bytes name)
+{
+	static const char *const names[] = {
+		"authorization", "proxy-authorization", "cookie",	 "x-api-key",	  "api-key",	   "x-goog-api-key",
+		"x-auth-token",	 "x-amz-security-token", "password",	 "passwd",	  "secret",	   "client_secret",
+		"api_key",	 "apikey",		 "access_token", "refresh_token",
+	};
+
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (bytes_equal_nocase(name, bytes_of_string(names[i])))
+			return true;
+	return false;
+}
+
 static int take_key_header(struct policy_parser *parser, struct bytes value, struct policy_rule *rule)
 {
 	struct key_carrier *carrier = &rule->carriers.headers[rule->carriers.header_count];
@@ -199,6 +214,8 @@ static int take_key_header(struct policy_parser *parser, struct bytes value, str
 		return err;
 	if (!policy_is_token(carrier->name))
 		return policy_fail(parser, value.data, "a header of key is the name of a header");
+	if (holds_credentials(carrier->name))
+		return policy_fail(parser, value.data, "this header holds credentials, and keys are written to the ledger as they are");
 	carrier->from = (const char *)carrier->name.data;
 	rule->carriers.header_count++;
 	return 0;
@@ -213,6 +230,8 @@ static int take_key_member(struct policy_parser *parser, struct bytes value, str
 		return err;
 	if (carrier->name.data[0] == '$')
 		return policy_fail(parser, value.data, "a member of key is a plain name, at the top level of the body");
+	if (holds_credentials(carrier->name))
+		return policy_fail(parser, value.data, "this member holds credentials, and keys are written to the ledger as they are");
 	carrier->from = policy_join(parser->policy, "body.", carrier->name, "");
 	rule->carriers.member_count++;
 	return carrier->from ? 0 : -ENOMEM;
@@ -300,53 +319,6 @@ static int name_rule(struct policy_parser *parser, struct policy_rule *rule)
 	return rule->class_by ? 0 : -ENOMEM;
 }
 
-static bool matches_the_same(const struct policy_match *a, const struct policy_match *b)
-{
-	return bytes_equal(a->method, b->method) && bytes_equal_nocase(a->host, b->host) && a->port == b->port &&
-	       bytes_equal(a->path, b->path) && bytes_equal_nocase(a->header, b->header) &&
-	       bytes_equal(a->header_value, b->header_value) && bytes_equal(a->tool, b->tool);
-}
-
-static bool same_carriers(const struct key_carrier *a, size_t a_count, const struct key_carrier *b, size_t b_count)
-{
-	for (size_t i = 0; a_count == b_count && i < a_count; i++)
-		if (!bytes_equal_nocase(a[i].name, b[i].name))
-			return false;
-	return a_count == b_count;
-}
-
-static bool sets_the_same(const struct policy_rule *a, const struct policy_rule *b)
-{
-	const struct finding_limits *x = a->limits, *y = b->limits;
-
-	return a->sets_class == b->sets_class && a->class == b->class && x->capped == y->capped &&
-	       x->at_most == y->at_most && x->window_ns == y->window_ns && x->across_ns == y->across_ns &&
-	       x->same_process == y->same_process && x->same_cgroup == y->same_cgroup &&
-	       bytes_equal(bytes_of_string(a->equal_except), bytes_of_string(b->equal_except)) &&
-	       same_carriers(a->carriers.headers, a->carriers.header_count, b->carriers.headers, b->carriers.header_count) &&
-	       same_carriers(a->carriers.members, a->carriers.member_count, b->carriers.members, b->carriers.member_count);
-}
-
-/* Of two rules that match the same calls the second one would never be used. */
-static int check_against_earlier(struct policy_parser *parser, const struct policy_rule *rule)
-{
-	const struct policy *policy = parser->policy;
-	unsigned int line, column;
-
-	for (size_t i = 0; i + 1 < rule->number; i++) {
-		const struct policy_rule *earlier = &policy->rules[i];
-
-		if (!matches_the_same(&earlier->match, &rule->match) || sets_the_same(earlier, rule))
-			continue;
-		policy_place(parser, parser->rule_at[i], &line, &column);
-		return policy_fail(parser, parser->rule_at[rule->number - 1],
-			    "rule %u matches the same calls as rule %u (line %u) and sets something else: it would never be "
-			    "used",
-			    rule->number, earlier->number, line);
-	}
-	return 0;
-}
-
 static bool has_member(struct bytes object, const char *wanted)
 {
 	struct bytes name, value;
@@ -380,7 +352,7 @@ static int take_rule(struct policy_parser *parser, struct bytes value, struct po
 	if (!err)
 		err = name_rule(parser, rule);
 	limits_of(parser, rule)->equal_except = rule->equal_except;
-	return err ? err : check_against_earlier(parser, rule);
+	return err ? err : policy_check_rule(parser, rule);
 }
 
 static int take_rules(struct policy_parser *parser, struct bytes value, struct policy_rule *unused)

@@ -73,4 +73,9 @@ int policy_fields(struct policy_parser *parser, struct bytes value, const char *
 /* RFC 9110 section 5.6.2: what a method and the name of a header are made of. */
 bool policy_is_token(struct bytes text);
 
+/* ---- policy_contradictions.c ---- */
+
+/* The rule that was read last: does it contradict itself, or an earlier one? 0 or -EINVAL. */
+int policy_check_rule(struct policy_parser *parser, const struct policy_rule *rule);
+
 #endif

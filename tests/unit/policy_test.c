@@ -324,6 +324,89 @@ static void refuses_two_rules_that_contradict(void **state)
 	policy_free(parse("{\"rules\": [{\"match\": {\"path\": \"/a\"}, \"class\": \"read\"}, {\"match\": {}, \"class\": \"llm\"}]}"));
 }
 
+/* What one rule matches, and whether all that another matches is among it. */
+static void a_rule_whose_calls_all_go_to_an_earlier_one_is_refused(void **state)
+{
+	static const struct {
+		const char *earlier, *later;
+		bool covers;
+	} cases[] = {
+		{"{}", "\"path\": \"/a\"", true},
+		{"\"method\": \"POST\"", "\"method\": \"POST\", \"port\": 80", true},
+		{"\"method\": \"POST\"", "\"method\": \"PUT\"", false},
+		{"\"method\": \"POST\"", "\"path\": \"/a\"", false},
+		{"\"port\": 80", "\"port\": 80, \"host\": \"a\"", true},
+		{"\"port\": 80", "\"port\": 81", false},
+		{"\"path\": \"/v1/**\"", "\"path\": \"/v1/orders/*\"", true},
+		{"\"path\": \"/v1/**\"", "\"path\": \"/v2/orders\"", false},
+		{"\"path\": \"/v1/*\"", "\"path\": \"/v1/orders\"", true},
+		{"\"path\": \"/v1/*\"", "\"path\": \"/v1/o*s\"", true},
+		{"\"path\": \"/v1/*\"", "\"path\": \"/v1/a/b\"", false},
+		{"\"path\": \"/v1/*\"", "\"path\": \"/v1/**\"", false},
+		{"\"path\": \"/**\"", "\"path\": \"/v1/**/x\"", true},
+		{"\"path\": \"/v1/**/x\"", "\"path\": \"/v1/**/x\", \"tool\": \"t\"", true},
+		{"\"path\": \"/v1/o*\"", "\"path\": \"/v1/*\"", false},
+		{"\"host\": \"*.internal\"", "\"host\": \"API.internal\"", true},
+		{"\"host\": \"*\"", "\"path\": \"/a\"", false}, /* a call may have no host */
+		{"\"tool\": \"*\"", "\"path\": \"/a\"", true},
+		{"\"tool\": \"get_*\"", "\"tool\": \"get_user_*\"", true},
+		{"\"tool\": \"get_*\"", "\"path\": \"/a\"", false},
+		{"\"tool\": \"get_*\"", "\"tool\": \"GET_user\"", false},
+		{"\"header\": \"X-Load\"", "\"header\": \"x-load: 1\"", true},
+		{"\"header\": \"X-Load: *\"", "\"header\": \"x-load: 1\"", true},
+		{"\"header\": \"X-Load: 1\"", "\"header\": \"x-load\"", false},
+		{"\"header\": \"X-Load\"", "\"header\": \"X-Other\"", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool any = strcmp(cases[i].earlier, "{}") == 0;
+		struct policy_error error;
+		struct policy *policy = NULL;
+		char text[512];
+		int err;
+
+		snprintf(text, sizeof(text), "{\"rules\": [{\"match\": {%s}, \"severity\": \"none\"},\n{\"match\": {%s}, \"severity\": \"low\"}]}",
+			 any ? "" : cases[i].earlier, cases[i].later);
+		err = policy_parse(bytes_of_string(text), &policy, &error);
+		if (!cases[i].covers) {
+			if (err)
+				fail_msg("%s: %s", text, error.text);
+			policy_free(policy);
+			continue;
+		}
+		if (!err)
+			fail_msg("%s", text);
+		assert_int_equal(err, -EINVAL);
+		assert_string_equal(error.text,
+				    "rule 2 matches no call but those of rule 1 (line 1) and sets something else: it would never be used");
+		assert_int_equal(error.line, 2);
+		assert_int_equal(error.column, 1);
+	}
+	/* It says the same: no harm. */
+	policy_free(parse("{\"rules\": [{\"match\": {}, \"class\": \"read\"}, {\"match\": {\"port\": 1}, \"class\": \"read\"}]}"));
+}
+
+static void refuses_a_key_that_holds_credentials_or_is_masked(void **state)
+{
+	static const struct refused rows[] = {
+		{"{\"rules\": [{\"match\": {}, \"key\": {\"headers\": [\"AUTHORIZATION\"]}}]}", 1, 46,
+		 "this header holds credentials, and keys are written to the ledger as they are"},
+		{"{\"rules\": [{\"match\": {}, \"key\": {\"headers\": [\"X-Order\", \"Cookie\"]}}]}", 1, 57,
+		 "this header holds credentials, and keys are written to the ledger as they are"},
+		{"{\"rules\": [{\"match\": {}, \"key\": {\"members\": [\"api_key\"]}}]}", 1, 46,
+		 "this member holds credentials, and keys are written to the ledger as they are"},
+		{"{\"rules\": [{\"match\": {}, \"key\": {\"members\": [\"a\", \"order\"]}, \"masks\": [\"$.x\", \"$['order']\"]}]}", 1, 12,
+		 "rule 1 masks the member that it names as a key (body.order): no key would be found"},
+		{"{\"rules\": [{\"match\": {}, \"masks\": [\"$.*\"], \"key\": {\"members\": [\"order\"]}}]}", 1, 12,
+		 "rule 1 masks the member that it names as a key (body.order): no key would be found"},
+	};
+
+	(void)state;
+	refuse(rows, sizeof(rows) / sizeof(rows[0]));
+	policy_free(parse("{\"rules\": [{\"match\": {}, \"key\": {\"members\": [\"order\"]}, \"masks\": [\"$.order.at\", \"$.items[*].order\"]}]}"));
+}
+
 /* count times piece between start and end; freed by the caller. */
 static char *repeat(const char *start, const char *piece, size_t count, const char *end)
 {
@@ -522,6 +605,8 @@ int main(void)
 		cmocka_unit_test(refuses_bad_globs_and_masks_where_they_are),
 		cmocka_unit_test(columns_count_characters),
 		cmocka_unit_test(refuses_two_rules_that_contradict),
+		cmocka_unit_test(a_rule_whose_calls_all_go_to_an_earlier_one_is_refused),
+		cmocka_unit_test(refuses_a_key_that_holds_credentials_or_is_masked),
 		cmocka_unit_test(refuses_too_much_of_anything),
 		cmocka_unit_test(every_matcher_is_looked_at),
 		cmocka_unit_test(a_host_is_compared_without_its_port),
