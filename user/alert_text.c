@@ -10,6 +10,7 @@
 #include "alert_group.h"
 
 #include "say.h"
+#include "wall_time.h"
 
 #define INDENT 13 /* columns of "  attempt 2  " */
 #define WIDTH_MIN 40
@@ -95,7 +96,7 @@ struct clock_time {
 
 static struct clock_time clock_time_of(uint64_t when_ns, int64_t wall_offset_ns)
 {
-	int64_t wall_ms = ((int64_t)when_ns + wall_offset_ns) / 1000000;
+	int64_t wall_ms = wall_time_ns(when_ns, wall_offset_ns) / 1000000;
 	time_t seconds = (time_t)(wall_ms / 1000);
 	struct clock_time clock = {.ms = (int)(wall_ms % 1000)};
 

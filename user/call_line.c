@@ -6,6 +6,7 @@
 #include "say.h"
 #include "secret.h"
 #include "utf8.h"
+#include "wall_time.h"
 
 #include <errno.h>
 
@@ -13,7 +14,7 @@
 
 static int add_time(uint64_t when_ns, int64_t wall_offset_ns, struct buffer *out)
 {
-	int64_t wall_ns = (int64_t)when_ns + wall_offset_ns;
+	int64_t wall_ns = wall_time_ns(when_ns, wall_offset_ns);
 	time_t seconds = (time_t)(wall_ns / 1000000000);
 	struct tm utc;
 

@@ -8,6 +8,7 @@
 
 #include "json_text.h"
 #include "lines.h"
+#include "wall_time.h"
 
 struct line {
 	struct json_writer json;
@@ -27,7 +28,7 @@ int line_close(struct line *line);
 static inline void line_time(struct line *line, const char *key, uint64_t when_ns)
 {
 	json_key(&line->json, key);
-	json_seconds(&line->json, (int64_t)when_ns + line->context->wall_offset_ns);
+	json_seconds(&line->json, wall_time_ns(when_ns, line->context->wall_offset_ns));
 }
 
 static inline void line_text(struct line *line, const char *key, const char *text) /* NULL gives null */
