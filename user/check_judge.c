@@ -73,7 +73,7 @@ static void set_outcome(struct call *call, const struct check_call *row, const s
 	call->replayed = response->replayed;
 	call->usage = response->usage;
 	call->answer_complete = response->answer_complete;
-	call->answer_unfinished = response->answer_unfinished && call->class == CLASS_LLM;
+	call->answer_unfinished = response->answer_unfinished;
 	set_close(call, row);
 	call->client_died = row->owner_gone;
 	/* The run made nothing of it although it came again, or nobody sent it again: either way it counts for nothing. */

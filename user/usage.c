@@ -7,7 +7,9 @@
 #include "event_stream.h"
 #include "usage_reading.h"
 
-#define DONE_BYTES 8
+static const char done[] = "[DONE]"; /* OpenAI's last event, which is no JSON */
+
+#define DONE_BYTES (sizeof(done) - 1)
 
 enum framing { FRAMING_NOT_KNOWN, FRAMING_JSON, FRAMING_EVENTS, FRAMING_OTHER };
 
@@ -89,9 +91,7 @@ static void start_event(struct usage_reader *reader)
 
 static void end_event(struct usage_reader *reader)
 {
-	struct bytes data = {reader->data, reader->data_size};
-
-	if (data.size < DONE_BYTES && bytes_equal(data, BYTES("[DONE]")))
+	if (reader->data_size == DONE_BYTES && memcmp(reader->data, done, DONE_BYTES) == 0)
 		reader->stands.known = reader->stands.terminal = true;
 	else if (json_stream_is_outside(&reader->json))
 		reader->stands = reader->now;

@@ -220,7 +220,6 @@ static void take_status(struct usage_reading *now, const struct json_stream *jso
 
 	if (bytes_equal(status, BYTES("queued")) || bytes_equal(status, BYTES("in_progress"))) {
 		now->known = true;
-		now->background.size = 0;
 		keep_first(&now->background, json);
 	}
 	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {

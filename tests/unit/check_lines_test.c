@@ -128,7 +128,16 @@ static bool is_incomplete(const struct check_lines *check, const char *reason)
 
 /* ---- the same as live ---- */
 
-static void same_as_live(struct scene *scene, const char *name)
+static void same_tokens(const struct attempt_facts *live, const struct attempt_facts *own)
+{
+	assert_int_equal(own->usage_seen, live->usage_seen);
+	assert_int_equal(own->usage_final, live->usage_final);
+	assert_int_equal(own->input_tokens, live->input_tokens);
+	assert_int_equal(own->output_tokens, live->output_tokens);
+	assert_int_equal(own->answer_cut, live->answer_cut);
+}
+
+static void same_as_live_refused(struct scene *scene, const char *name, uint64_t refused)
 {
 	int status = scene_finish(scene, 0);
 	struct check_lines *check = judge_events(scene, &no_overrides, NULL);
@@ -152,6 +161,8 @@ static void same_as_live(struct scene *scene, const char *name)
 		assert_int_equal(a->attempt, b->attempt);
 		assert_int_equal(a->attempts, b->attempts);
 		assert_string_equal(a->verdict.rule, b->verdict.rule);
+		same_tokens(&a->earlier_facts, &b->earlier_facts);
+		same_tokens(&a->later_facts, &b->later_facts);
 		assert_int_equal(live_call.size, own_call.size);
 		assert_memory_equal(live_call.data, own_call.data, own_call.size);
 	} while (a);
@@ -161,11 +172,18 @@ static void same_as_live(struct scene *scene, const char *name)
 				 (unsigned long long)live->findings[finding], (unsigned long long)own->findings[finding]);
 	assert_int_equal(own->requests, live->requests);
 	assert_int_equal(own->mutating, live->mutating);
+	assert_int_equal(live->usage_refused, refused);
+	assert_int_equal(own->usage_refused, refused);
 	assert_int_equal(own->incomplete_count, live->incomplete_count);
 	if (check_lines_exit_status(check) != status)
 		fail_msg("%s: exit %d live, %d offline", name, status, check_lines_exit_status(check));
 	check_lines_free(check);
 	scene_done(scene);
+}
+
+static void same_as_live(struct scene *scene, const char *name)
+{
+	same_as_live_refused(scene, name, 0);
 }
 
 static void every_case_is_judged_as_live(void **state)
@@ -186,6 +204,41 @@ static void every_case_is_judged_as_live(void **state)
 		begin(&scene);
 		case_play(&scene, names[i]);
 		same_as_live(&scene, names[i]);
+	}
+}
+
+static void what_models_said_is_read_back(void **state)
+{
+	static const struct {
+		const char *entity;
+		uint64_t refused; /* by both answers */
+	} answers[] = {
+		{"{\"stop_reason\":\"end_turn\",\"usage\":{\"input_tokens\":5,\"cache_read_input_tokens\":\"x\",\"output_tokens\":4}}", 2},
+		{"data: {\"type\":\"message_delta\",\"usage\":{\"input_tokens\":5}}\n\n", 0},
+		{"{\"status\":\"queued\",\"usage\":{\"input_tokens\":7,\"output_tokens\":-1}}", 2},
+		{"{\"status\":\"completed\",\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}", 0},
+	};
+	struct scene scene;
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		begin(&scene);
+		for (int attempt = 0; attempt < 2; attempt++) {
+			uint32_t c = scene_connect(&scene, 100);
+
+			scene_send(&scene, c, WIRE_BUILD_CLIENT,
+				   "POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n"
+				   "{\"model\":\"m\"}");
+			scene_wait(&scene, 1);
+			snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", strlen(answers[i].entity),
+				 answers[i].entity);
+			scene_send(&scene, c, WIRE_BUILD_SERVER, text);
+			scene_wait(&scene, 1);
+			scene_close(&scene, c, WIRE_BUILD_CLIENT);
+			scene_wait(&scene, 5);
+		}
+		same_as_live_refused(&scene, answers[i].entity, answers[i].refused);
 	}
 }
 
@@ -848,6 +901,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_case_is_judged_as_live),
+		cmocka_unit_test(what_models_said_is_read_back),
 		cmocka_unit_test(an_attempt_that_was_open_stays_one),
 		cmocka_unit_test(a_server_that_never_read_the_request_is_remembered),
 		cmocka_unit_test(two_bearer_tokens_are_known_from_the_finding),

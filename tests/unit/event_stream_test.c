@@ -53,6 +53,8 @@ static void data_lines_are_joined_by_lf(void **state)
 {
 	(void)state;
 	assert_tells("data: a\ndata:  b\ndata\ndata:\ndata:c\n\n", "a\n b\n\n\nc|");
+	assert_tells("data: a\r\ndata: b\r\n\r\n", "a\nb|");
+	assert_tells("data: a\rdata: b\r\r", "a\nb|");
 	assert_tells("data:\n\n", "|");
 }
 

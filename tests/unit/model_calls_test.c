@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "coded_build.h"
+#include "limits.h"
 #include "model_key.h"
 #include "scene_findings.h"
 
@@ -299,33 +301,89 @@ static void a_hole_leaves_bounds_and_no_opinion_of_the_end(void **state)
 	scene_done(&scene);
 }
 
+/* The one response event of a call that got this answer, its last byte by itself. */
+static json_object *answered(struct scene *scene, const char *head, struct bytes entity)
+{
+	char text[256];
+	uint32_t c;
+
+	scene_start(scene);
+	scene_open(scene);
+	c = scene_connect(scene, 100);
+	ask(scene, c, MESSAGES, ASK);
+	snprintf(text, sizeof(text), "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n", head, entity.size);
+	scene_send(scene, c, WIRE_BUILD_SERVER, text);
+	scene->cut = entity.size - 1;
+	scene_send_bytes(scene, c, WIRE_BUILD_SERVER, entity);
+	scene_wait(scene, 5);
+	scene_finish(scene, 0);
+	assert_string_equal(scene_field(scene_event(scene, "response", 0), "response_complete"), "true");
+	return scene_event(scene, "response", 0);
+}
+
 /* What cannot be decoded is not read on, and nothing is said of its end. */
 static void an_answer_that_cannot_be_decoded_has_no_opinion_either(void **state)
 {
-	static const char *const codings[] = {"Content-Encoding: gzip", "Content-Encoding: snappy"};
+	struct buffer damaged = coded_gzip(BYTES(BEGUN), 0);
 	json_object *response;
+	struct scene scene;
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		struct talk coded = {.end = END_WHOLE, .entity = BEGUN};
-		struct scene scene;
-		char head[128];
-		uint32_t c;
+	response = answered(&scene, SSE "\r\nContent-Encoding: snappy", BYTES(BEGUN));
+	assert_null(scene_field(response, "usage"));
+	assert_null(scene_field(response, "answer_complete"));
+	scene_done(&scene);
 
-		snprintf(head, sizeof(head), SSE "\r\n%s", codings[i]);
-		coded.answer = head;
-		scene_start(&scene);
-		scene_open(&scene);
-		c = scene_connect(&scene, 100);
-		ask(&scene, c, MESSAGES, ASK);
-		end(&scene, c, &coded);
-		scene_finish(&scene, 0);
-		response = scene_event(&scene, "response", 0);
-		assert_string_equal(scene_field(response, "response_complete"), "true");
+	damaged.data[damaged.size - 1] ^= 1; /* found out behind the last event */
+	response = answered(&scene, SSE "\r\nContent-Encoding: gzip", buffer_bytes(&damaged));
+	assert_string_equal(scene_field(response, "usage"),
+			    "{ \"input_tokens\": 5, \"output_tokens\": 1, \"cached_tokens\": null, \"cache_write_tokens\": null, "
+			    "\"reasoning_tokens\": null, \"final\": false }");
+	assert_null(scene_field(response, "answer_complete"));
+	scene_done(&scene);
+	buffer_done(&damaged);
+}
+
+static void an_error_says_nothing_of_tokens(void **state)
+{
+	static const char *const heads[] = {"500 No", "429 No", "302 Found", "199 Odd\r\n\r\nHTTP/1.1 400 No"};
+	json_object *response;
+	struct scene scene;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		response = answered(&scene, heads[i], BYTES(WHOLE));
 		assert_null(scene_field(response, "usage"));
 		assert_null(scene_field(response, "answer_complete"));
 		scene_done(&scene);
 	}
+}
+
+/* No cap of the answers that are kept (LIMIT_ANSWER_BYTES) ends it. */
+static void a_long_stream_is_followed_to_its_end(void **state)
+{
+	struct buffer stream = {0}, coded;
+	json_object *response;
+	struct scene scene;
+	char event[64];
+
+	(void)state;
+	for (int i = 0; stream.size < 3 * LIMIT_ANSWER_BYTES / 2; i++) {
+		snprintf(event, sizeof(event), "data: {\"delta\":{\"text\":\"%d\"}}\n\n", i);
+		assert_int_equal(buffer_append(&stream, bytes_of_string(event)), 0);
+	}
+	assert_int_equal(buffer_append(&stream, BYTES(ENDED)), 0);
+	coded = coded_gzip(buffer_bytes(&stream), 0);
+	for (int gzip = 0; gzip < 2; gzip++) {
+		response = answered(&scene, gzip ? SSE "\r\nContent-Encoding: gzip" : SSE, buffer_bytes(gzip ? &coded : &stream));
+		assert_string_equal(scene_field(response, "usage"),
+				    "{ \"input_tokens\": 5, \"output_tokens\": 1, \"cached_tokens\": null, \"cache_write_tokens\": null, "
+				    "\"reasoning_tokens\": null, \"final\": true }");
+		assert_string_equal(scene_field(response, "answer_complete"), "true");
+		scene_done(&scene);
+	}
+	buffer_done(&stream);
+	buffer_done(&coded);
 }
 
 #define TALKS (sizeof(talks) / sizeof(talks[0]))
@@ -338,6 +396,8 @@ int main(void)
 		cmocka_unit_test(counts_that_are_none_show_in_the_event_and_in_the_summary),
 		cmocka_unit_test(a_hole_leaves_bounds_and_no_opinion_of_the_end),
 		cmocka_unit_test(an_answer_that_cannot_be_decoded_has_no_opinion_either),
+		cmocka_unit_test(an_error_says_nothing_of_tokens),
+		cmocka_unit_test(a_long_stream_is_followed_to_its_end),
 	};
 	struct CMUnitTest tests[TALKS + sizeof(others) / sizeof(others[0])];
 

@@ -274,6 +274,13 @@ static void an_answer_is_complete_when_its_own_marker_came(void **state)
 		{"data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\"}}\n\n", "- - complete failed - -"},
 		{"data: {\"type\":\"response.incomplete\"}\n\n", "- - complete - - -"},
 		{"{\"id\":\"r\",\"status\":\"cancelled\"}", "- - complete cancelled r -"},
+		/* a marker that says: not yet */
+		{"{\"type\":\"message\",\"stop_reason\":null,\"usage\":{\"input_tokens\":5}}", "5/-/-/-/- bound unfinished - - -"},
+		{"{\"choices\":[{\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":5}}", "5/-/-/-/- bound unfinished - - -"},
+		{"{\"stop\":true,\"stop_type\":\"none\",\"tokens_predicted\":3}", "-/3/-/-/- final complete - - -"},
+		/* several texts, or an array of them, have no end of their own */
+		{"{\"n\":1}\n{\"n\":2}\n", "- - - - - -"},
+		{"[{\"usageMetadata\":{\"promptTokenCount\":3}}]", "3/-/-/-/- bound unfinished - - -"},
 		/* fetched later */
 		{"{\"id\":\"r\",\"status\":\"queued\",\"usage\":null}", "- - - queued r -"},
 		{"{\"id\":\"r\",\"status\":\"in_progress\"}", "- - - in_progress r -"},
