@@ -239,14 +239,55 @@ int store_migrate(struct store *store, const char *const *steps, int count)
 
 /* ---- opening ---- */
 
-/* With the rights of its owner; SQLite gives -wal and -shm the mode and the owner of the file. */
-static int make_file(const struct store_options *options, char *reason)
+static int open_and_set_up(struct store *store, const struct store_options *options);
+
+/*
+ * A new store comes into being under another name and appears whole: the first
+ * steps of a database lock everybody out. Who comes second leaves it.
+ */
+static int make_new(const struct store_options *options, char *reason)
 {
-	int fd = output_owner_open(&options->owner, options->path,
-				   O_RDWR | O_CLOEXEC | O_NOFOLLOW | (options->create ? O_CREAT : 0));
+	struct store_options as = *options;
+	struct store making = {0};
+	char *path;
+	int fd, err;
+
+	if (asprintf(&path, "%s.new-%ld", options->path, (long)getpid()) < 0) {
+		snprintf(reason, STORE_REASON_MAX, "out of memory");
+		return -ENOMEM;
+	}
+	fd = output_owner_open(&options->owner, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0) {
+		snprintf(reason, STORE_REASON_MAX, "cannot open %s: %s; %s", options->path, strerror(-fd), output_remedy(-fd));
+		free(path);
+		return fd;
+	}
+	close(fd);
+	as.path = making.path = path;
+	err = open_and_set_up(&making, &as);
+	if (making.db)
+		sqlite3_db_config(making.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+	sqlite3_close(making.db);
+	if (err)
+		snprintf(reason, STORE_REASON_MAX, "%s", making.reason);
+	else if (link(path, options->path) && errno != EEXIST && rename(path, options->path)) /* not every file system links */
+		err = -errno;
+	if (err && !making.reason[0])
+		snprintf(reason, STORE_REASON_MAX, "cannot open %s: %s; %s", options->path, strerror(-err), output_remedy(-err));
+	output_owner_unlink(&options->owner, path);
+	free(path);
+	return err;
+}
+
+/* With the rights of its owner; SQLite gives -wal and -shm the mode and the owner of the file. */
+static int look_at_file(const struct store_options *options, char *reason)
+{
+	int fd = output_owner_open(&options->owner, options->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	struct stat stat;
 
-	if (fd == -ENOENT && !options->create) {
+	if (fd == -ENOENT && options->create)
+		return make_new(options, reason);
+	if (fd == -ENOENT) {
 		snprintf(reason, STORE_REASON_MAX, "there is no store at %s; `nightclerk run --db %s -- COMMAND` makes one",
 			 options->path, options->path);
 		return fd;
@@ -328,10 +369,17 @@ static int set_up(struct store *store, const struct store_options *options)
 	return err ? err : store_migrate(store, store_migrations, STORE_VERSION);
 }
 
+static int open_and_set_up(struct store *store, const struct store_options *options)
+{
+	int err = open_database(store);
+
+	return err ? err : set_up(store, options);
+}
+
 int store_open(const struct store_options *options, struct store **ret_store, char *reason)
 {
 	struct store *store;
-	int err = make_file(options, reason);
+	int err = look_at_file(options, reason);
 
 	if (err)
 		return err;
@@ -341,9 +389,7 @@ int store_open(const struct store_options *options, struct store **ret_store, ch
 		snprintf(reason, STORE_REASON_MAX, "out of memory");
 		return -ENOMEM;
 	}
-	err = open_database(store);
-	if (!err)
-		err = set_up(store, options);
+	err = open_and_set_up(store, options);
 	if (err) {
 		snprintf(reason, STORE_REASON_MAX, "%s", store->reason);
 		store_close(store);
