@@ -24,6 +24,12 @@ static struct output *open_screen(void)
 	return screen;
 }
 
+/* Where standard output holds the events, it holds nothing else. */
+static bool has_table(const struct session *session)
+{
+	return !session->line.events || strcmp(session->line.events, "-") != 0;
+}
+
 /* Calls first: the block of a finding stands below the line of its call. */
 static void show(struct session *session, struct output *screen)
 {
@@ -49,7 +55,8 @@ static void show_header(struct output *screen)
 
 static void watch(struct session *session, struct output *screen)
 {
-	show_header(screen);
+	if (has_table(session))
+		show_header(screen);
 	while (!session_over(session)) {
 		session_turn(session);
 		show(session, screen);
@@ -77,7 +84,8 @@ int cmd_watch(int argc, char **argv)
 	}
 	session_observer_options(&session.line, &options);
 	options.pipeline.style = session_style(STDOUT_FILENO);
-	options.pipeline.live_alerts = options.pipeline.live_calls = true;
+	options.pipeline.live_alerts = options.pipeline.live_calls = has_table(&session);
+	options.pipeline.no_alerts = !has_table(&session);
 	options.control = session.line.command != NULL;
 	screen = open_screen();
 	status = screen ? session_start(&session, &options) : EXIT_NOT_STARTED;

@@ -4,6 +4,7 @@
  * help text both come out of it.
  */
 #include "command_line.h"
+#include "cgroup.h"
 #include "duration.h"
 #include "policy_file.h"
 #include "report.h"
@@ -221,7 +222,7 @@ static int parse_size(const char *text, size_t *ret_size)
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-	if (errno || end == text || *text == '-' || (shift && end[1]) || (!shift && *end) || value > 1ULL << 40)
+	if (errno || *text < '0' || *text > '9' || (shift && end[1]) || (!shift && *end) || value > 1ULL << 31)
 		return -EINVAL;
 	value <<= shift;
 	if (value < 4096 || value > 1ULL << 31 || (value & (value - 1)))
@@ -281,7 +282,7 @@ static const char *take_scope(int id, const char *value, struct command_line *li
 		capture->pid = (uint32_t)number;
 		break;
 	case OPTION_CGROUP:
-		if (stat(value, &stat_of) || !S_ISDIR(stat_of.st_mode))
+		if (!cgroup_is_directory(value) || stat(value, &stat_of))
 			return "takes the directory of a cgroup, such as /sys/fs/cgroup/NAME";
 		capture->scope = CAPTURE_CGROUP;
 		capture->cgroup_id = stat_of.st_ino;
@@ -293,6 +294,8 @@ static const char *take_scope(int id, const char *value, struct command_line *li
 		capture->uid = (uint32_t)number;
 		break;
 	case OPTION_COMM:
+		if (!*value)
+			return "takes the name of a program";
 		capture->scope = CAPTURE_COMM;
 		snprintf(capture->comm, sizeof(capture->comm), "%s", value);
 		break;
@@ -401,7 +404,7 @@ static const char *take_store_option(int id, const char *value, struct command_l
 	}
 }
 
-static const char *take_option(enum command_line_verb verb, int id, const char *value, struct command_line *line)
+static const char *take_option(int id, const char *value, struct command_line *line)
 {
 	switch (id) {
 	case OPTION_LEDGER:
@@ -409,8 +412,7 @@ static const char *take_option(enum command_line_verb verb, int id, const char *
 		return NULL;
 	case OPTION_EVENTS:
 		line->events = value;
-		return strcmp(value, "-") == 0 && verb == COMMAND_LINE_RUN
-			       ? "takes a file or fd:N: standard output belongs to the command" : NULL;
+		return NULL;
 	case OPTION_RECORD:
 		line->recording = value;
 		return NULL;
@@ -461,6 +463,20 @@ static enum command_line_result complain(enum command_line_verb verb, const char
 {
 	fprintf(stderr, "nightclerk %s: %s%s%s%s; see nightclerk %s --help\n", command_line_verb_name(verb), name ? "--" : "",
 		name ? name : "", name ? " " : "", what, command_line_verb_name(verb));
+	return COMMAND_LINE_BAD;
+}
+
+/* What getopt_long(3) did not take; word: where it stood, a whole group of letters where one of them is wrong. */
+static enum command_line_result complain_of_option(enum command_line_verb verb, int id, const char *word)
+{
+	char letter[] = {'-', (char)optopt, '\0'};
+	bool is_letter = id == '?' && optopt > 0 && optopt < OPTION_LEDGER;
+
+	fprintf(stderr, "nightclerk %s: %s %s; see nightclerk %s --help\n", command_line_verb_name(verb), is_letter ? letter : word,
+		id == ':'				  ? "wants a value"
+		: optopt >= OPTION_LEDGER && !is_letter ? "is too much: that option takes no value"
+							  : "is not an option of it",
+		command_line_verb_name(verb));
 	return COMMAND_LINE_BAD;
 }
 
@@ -537,6 +553,8 @@ static enum command_line_result finish(enum command_line_verb verb, int argc, ch
 		return complain(verb, NULL, "no command given: nightclerk run -- COMMAND [ARGUMENT...]");
 	if (optind >= argc && !line->scope[0])
 		return complain(verb, NULL, "watch what? give --pid, --cgroup, --uid, --comm, --port or -- COMMAND");
+	if (optind < argc && line->events && strcmp(line->events, "-") == 0)
+		return complain(verb, "events", "takes a file or fd:N: standard output belongs to the command");
 	if (optind < argc) {
 		line->command = argv + optind;
 		line->command_argc = argc - optind;
@@ -584,15 +602,12 @@ static enum command_line_result take_options(enum command_line_verb verb, int ar
 			print_help(verb);
 			return COMMAND_LINE_HELP;
 		}
-		if (id == ':' || id == '?') {
-			fprintf(stderr, "nightclerk %s: %s %s; see nightclerk %s --help\n", command_line_verb_name(verb), argv[optind - 1],
-				id == ':' ? "wants a value" : "is not an option of it", command_line_verb_name(verb));
-			return COMMAND_LINE_BAD;
-		}
+		if (id == ':' || id == '?')
+			return complain_of_option(verb, id, argv[optind - 1]);
 		given[id - OPTION_LEDGER] = true;
 		wrong = take_store_option(id, optarg, line, &taken);
 		if (!taken)
-			wrong = take_option(verb, id, optarg, line);
+			wrong = take_option(id, optarg, line);
 		if (wrong)
 			return complain(verb, longs[index].name, wrong);
 	}

@@ -3,6 +3,7 @@
 """`watch` in its plain form: a line a call, a block a finding, and nothing that moves the cursor."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -43,6 +44,24 @@ def fields(line):
     match = LINE.match(line)
     check(match, f"not a line of a call: {line!r}")
     return match.groups()
+
+
+@fact
+def events_on_standard_output_stand_there_alone(live):
+    mock = live.mock()
+    process = live.nightclerk(["watch", "--port", str(mock.port), "--events", "-"])
+    contains(wait_for_line(process, "watch"), '"kind":"start"', "the first event")
+    post(mock)
+    post(mock)
+    kinds = []
+    while kinds.count("finding") < 1:
+        kinds.append(json.loads(wait_for_line(process, "watch"))["kind"])
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=HANG_SECONDS)
+    equal(process.returncode, 0, "status of watch")
+    kinds += [json.loads(line)["kind"] for line in out.splitlines()]
+    equal((kinds.count("request"), kinds[-1]), (2, "summary"), "events")
+    contains(err.decode(), "2 requests (2 mutating), 1 finding", "summary")
 
 
 @fact
