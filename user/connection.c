@@ -5,6 +5,9 @@
  * bytes mean is in connection_bytes.c, what becomes of calls in connection_calls.c.
  */
 #include "connection_parts.h"
+#include "limits.h"
+
+#include <errno.h>
 
 /* ---- results ---- */
 
@@ -72,9 +75,7 @@ void connection_result_done(struct connection_shared *shared, const struct conne
 	if (result->step == CONNECTION_CLOSED) {
 		exchange_free(exchange);
 	} else if (result->step == CONNECTION_REQUEST) {
-		buffer_done(&exchange->body);
-		exchange->call.body = (struct bytes){0};
-		exchange->call.body_held = false;
+		exchange_body_done(exchange);
 		if (!shared->spare_digest) {
 			shared->spare_digest = exchange->hash;
 			exchange->hash = NULL;
@@ -97,6 +98,50 @@ bool connection_next_overdue(struct connection_shared *shared, uint64_t now_ns, 
 		shared->overdue = exchange->next;
 	exchange->answered_out = true;
 	return true;
+}
+
+/* ---- memory ---- */
+
+int connection_pending_add(struct connection *connection, enum connection_side side, struct bytes bytes)
+{
+	struct connection_shared *shared = connection->shared;
+	struct buffer *pending = &connection->end[side].pending;
+
+	if (shared->held_bytes + bytes.size > LIMIT_HELD_CALLS_BYTES)
+		return -ENOSPC;
+	if (buffer_append(pending, bytes))
+		return -ENOMEM;
+	shared->held_bytes += bytes.size;
+	return 0;
+}
+
+struct buffer connection_pending_take(struct connection *connection, enum connection_side side)
+{
+	struct buffer taken = connection->end[side].pending;
+
+	connection->end[side].pending = (struct buffer){0};
+	connection->shared->held_bytes -= taken.size;
+	return taken;
+}
+
+bool connection_count_reader(struct connection *connection, enum connection_side side)
+{
+	struct end *end = &connection->end[side];
+	size_t *held = &connection->shared->held_bytes;
+	size_t bytes = end->reader ? http_reader_held(end->reader) : 0;
+
+	*held += bytes - end->reader_bytes;
+	end->reader_bytes = bytes;
+	return *held <= LIMIT_HELD_CALLS_BYTES;
+}
+
+void connection_free_reader(struct connection *connection, enum connection_side side)
+{
+	struct end *end = &connection->end[side];
+
+	http_reader_free(end->reader);
+	end->reader = NULL;
+	connection_count_reader(connection, side);
 }
 
 /* ---- life ---- */
@@ -127,8 +172,10 @@ void connection_free(struct connection *connection)
 	if (!connection)
 		return;
 	for (int side = 0; side < 2; side++) {
-		http_reader_free(connection->end[side].reader);
-		buffer_done(&connection->end[side].pending);
+		struct buffer pending = connection_pending_take(connection, side);
+
+		buffer_done(&pending);
+		connection_free_reader(connection, side);
 	}
 	while (connection->first) {
 		struct exchange *exchange = connection->first;

@@ -7,6 +7,8 @@
  */
 #include "connection_parts.h"
 
+#include <errno.h>
+
 #define PENDING_BYTES_MAX (64 * 1024)
 
 static const char bytes_missing[] = "bytes are missing here, what follows cannot be placed";
@@ -24,12 +26,11 @@ void connection_give_up(struct connection *connection, const char *why)
 	connection->given_up = true;
 	connection_leave_unanswered(connection, why);
 	for (int side = 0; side < 2; side++) {
-		struct end *end = &connection->end[side];
+		struct buffer pending = connection_pending_take(connection, side);
 
-		connection_count_blind(connection, side, end->pending.size);
-		buffer_done(&end->pending);
-		http_reader_free(end->reader);
-		end->reader = NULL;
+		connection_count_blind(connection, side, pending.size);
+		buffer_done(&pending);
+		connection_free_reader(connection, side);
 	}
 }
 
@@ -58,7 +59,7 @@ static void break_off(struct connection *connection, enum connection_side side, 
 {
 	struct connection_result *result;
 
-	if (strcmp(reason, "out of memory") == 0) /* so says http.h */
+	if (strcmp(reason, OUT_OF_MEMORY) == 0) /* so says http.h */
 		connection->shared->out_of_memory = true;
 	connection_give_up(connection, reason);
 	if (reason == bytes_missing)
@@ -101,6 +102,7 @@ static void leave_reader(struct connection *connection, enum connection_side sid
 	else
 		http_reader_free(end->reader);
 	end->reader = NULL;
+	connection_count_reader(connection, side);
 }
 
 /* ---- requests ---- */
@@ -111,15 +113,15 @@ static void take_response(struct connection *connection, struct bytes input, uin
 static void take_pending_response(struct connection *connection, const struct wire_event *event)
 {
 	struct end *server = &connection->end[SIDE_SERVER];
-	struct buffer pending = server->pending;
+	struct buffer pending;
 
-	if (pending.size == 0 || connection->given_up)
+	if (server->pending.size == 0 || connection->given_up)
 		return;
 	if (!have_reader(connection, SIDE_SERVER)) {
-		break_off(connection, SIDE_SERVER, server->pending_offset, "out of memory", event->when_ns);
+		break_off(connection, SIDE_SERVER, server->pending_offset, OUT_OF_MEMORY, event->when_ns);
 		return;
 	}
-	server->pending = (struct buffer){0};
+	pending = connection_pending_take(connection, SIDE_SERVER);
 	take_response(connection, buffer_bytes(&pending), server->pending_offset, event);
 	buffer_done(&pending);
 }
@@ -148,8 +150,10 @@ static void take_request(struct connection *connection, struct bytes input, uint
 		connection->shared->totals.message_bytes += offset - counted;
 		counted = offset;
 		if (step == HTTP_HEAD) {
-			if (connection->count >= LIMIT_OPEN_CALLS_PER_CONNECTION || !connection_add_call(connection, part.head, event))
-				break_off(connection, SIDE_CLIENT, offset, "too many requests wait for an answer", event->when_ns);
+			const char *why = connection_add_call(connection, part.head, event);
+
+			if (why)
+				break_off(connection, SIDE_CLIENT, offset, why, event->when_ns);
 		} else if (step == HTTP_BODY) {
 			if (exchange_body(connection->requesting, part.body))
 				connection->shared->out_of_memory = true;
@@ -167,6 +171,8 @@ static void take_request(struct connection *connection, struct bytes input, uint
 		connection->requesting->call.seen_ns = event->when_ns;
 	}
 	connection_count_blind(connection, SIDE_CLIENT, input.size);
+	if (!connection_count_reader(connection, SIDE_CLIENT) && !connection->given_up)
+		break_off(connection, SIDE_CLIENT, offset, TOO_MUCH_HELD, event->when_ns);
 }
 
 /* ---- responses ---- */
@@ -182,9 +188,11 @@ static void hold_back(struct connection *connection, enum connection_side side, 
 		end->pending_ns = event->start_ns;
 	}
 	if (end->pending.size + input.size <= PENDING_BYTES_MAX) {
-		if (buffer_append(&end->pending, input) == 0)
+		int err = connection_pending_add(connection, side, input);
+
+		if (!err)
 			return;
-		reason = "out of memory";
+		reason = err == -ENOSPC ? TOO_MUCH_HELD : OUT_OF_MEMORY;
 	}
 	connection_count_blind(connection, side, input.size);
 	break_off(connection, side, offset, reason, event->when_ns);
@@ -248,6 +256,8 @@ static void take_response(struct connection *connection, struct bytes input, uin
 		}
 	}
 	connection_count_blind(connection, SIDE_SERVER, input.size);
+	if (!connection_count_reader(connection, SIDE_SERVER) && !connection->given_up)
+		break_off(connection, SIDE_SERVER, offset, TOO_MUCH_HELD, event->when_ns);
 }
 
 /* ---- bytes and holes ---- */
@@ -279,8 +289,7 @@ static void decide(struct connection *connection, struct bytes input, uint64_t o
 		connection_go_blind(connection, BLIND_OTHER, event->when_ns);
 		return;
 	}
-	first = client->pending;
-	client->pending = (struct buffer){0};
+	first = connection_pending_take(connection, SIDE_CLIENT);
 	connection_read_on(connection, buffer_bytes(&first), client->pending_offset, event);
 	buffer_done(&first);
 }
@@ -291,7 +300,7 @@ void connection_read_on(struct connection *connection, struct bytes first, uint6
 	if (have_reader(connection, SIDE_CLIENT))
 		take_request(connection, first, offset, event);
 	else
-		break_off(connection, SIDE_CLIENT, offset, "out of memory", event->when_ns);
+		break_off(connection, SIDE_CLIENT, offset, OUT_OF_MEMORY, event->when_ns);
 }
 
 /* A server that speaks before any request: its first words tell whether an answer may still find its request. */
@@ -324,7 +333,7 @@ static void take_bytes(struct connection *connection, enum connection_side side,
 		break_off(connection, side, piece->offset, AFTER_THE_END, event->when_ns);
 	} else if (!have_reader(connection, side)) {
 		connection_count_blind(connection, side, piece->length);
-		break_off(connection, side, piece->offset, "out of memory", event->when_ns);
+		break_off(connection, side, piece->offset, OUT_OF_MEMORY, event->when_ns);
 	} else if (side == SIDE_CLIENT && !end->decided) {
 		decide(connection, piece->bytes, piece->offset, event);
 	} else if (side == SIDE_CLIENT) {

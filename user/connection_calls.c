@@ -88,18 +88,24 @@ static bool start_hash(struct connection_shared *shared, struct exchange *exchan
 	return exchange->hash && digest_start(exchange->hash) == 0;
 }
 
-struct exchange *connection_add_call(struct connection *connection, const struct http_head *head,
-				     const struct wire_event *event)
+const char *connection_add_call(struct connection *connection, const struct http_head *head,
+				const struct wire_event *event)
 {
 	struct connection_shared *shared = connection->shared;
 	struct end *client = &connection->end[SIDE_CLIENT];
-	struct exchange *exchange = exchange_new(head);
+	struct exchange *exchange;
 	struct call *call;
 
+	if (connection->count >= LIMIT_OPEN_CALLS_PER_CONNECTION)
+		return "too many requests wait for an answer";
+	exchange = exchange_new(head, &shared->held_bytes);
 	if (!exchange || !start_hash(shared, exchange)) {
 		exchange_free(exchange);
-		shared->out_of_memory = true;
-		return NULL;
+		return OUT_OF_MEMORY;
+	}
+	if (shared->held_bytes > LIMIT_HELD_CALLS_BYTES) {
+		exchange_free(exchange);
+		return TOO_MUCH_HELD;
 	}
 	call = &exchange->call;
 	call->netns = connection->netns;
@@ -128,7 +134,7 @@ struct exchange *connection_add_call(struct connection *connection, const struct
 	shared->open_count++;
 	connection->spoke_http = true;
 	connection->requesting = exchange;
-	return exchange;
+	return NULL;
 }
 
 /* ---- responses ---- */

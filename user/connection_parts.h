@@ -13,6 +13,10 @@
 #include "connection.h"
 #include "exchange.h"
 
+/* Why a stream is given up. */
+#define OUT_OF_MEMORY "out of memory" /* http.h says so, too */
+#define TOO_MUCH_HELD "too much is held of all connections together"
+
 struct end {
 	uint64_t flow; /* 0 = not seen */
 	bool ended;    /* its WIRE_END came */
@@ -23,6 +27,7 @@ struct end {
 	struct buffer pending;	 /* bytes that cannot be read yet: too few to tell, or no request to answer */
 	uint64_t pending_offset; /* of pending.data[0] */
 	uint64_t pending_ns;	 /* when the send of that byte began */
+	size_t reader_bytes;	 /* of shared->held_bytes: what reader holds */
 	uint64_t read_bytes;	 /* of the other end's stream, by this end's application */
 	uint64_t closed_ns;	 /* nobody holds it any more; a half close does not count */
 	uint64_t message_offset; /* first byte of the message in progress */
@@ -72,6 +77,16 @@ void connection_push_call(struct connection_shared *shared, enum connection_step
 struct connection_result *connection_push_about(struct connection *connection, enum connection_step step,
 						uint64_t now_ns);
 
+/* ---- connection.c: memory that grows with what is sent, counted in shared->held_bytes ---- */
+
+/* 0, -ENOMEM, or -ENOSPC: all connections together hold too much. */
+int connection_pending_add(struct connection *connection, enum connection_side side, struct bytes bytes);
+/* The caller owns it now. */
+struct buffer connection_pending_take(struct connection *connection, enum connection_side side);
+/* After the reader of that side was fed. False when all connections together hold too much. */
+bool connection_count_reader(struct connection *connection, enum connection_side side);
+void connection_free_reader(struct connection *connection, enum connection_side side);
+
 /* ---- connection_bytes.c ---- */
 
 /* What the event adds to its side's stream: bytes, holes, or nothing. */
@@ -102,8 +117,8 @@ void connection_search_drop(struct connection *connection);
 /* ---- connection_calls.c ---- */
 
 struct process connection_process_of(const struct wire_event *event);
-/* A request's head was read: it is the one whose body follows. NULL when out of memory. */
-struct exchange *connection_add_call(struct connection *connection, const struct http_head *head,
+/* A request's head was read: it is the one whose body follows. NULL, or why it cannot be followed. */
+const char *connection_add_call(struct connection *connection, const struct http_head *head,
 				     const struct wire_event *event);
 /* The request in progress is complete, or all there will ever be. */
 void connection_give_out(struct connection *connection, bool complete, uint64_t now_ns);

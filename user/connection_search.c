@@ -104,9 +104,8 @@ static void close_former_calls(struct connection *connection, uint64_t now_ns)
 static void read_on(struct connection *connection, const struct wire_event *event)
 {
 	struct end *client = &connection->end[SIDE_CLIENT];
-	struct buffer found = client->pending;
+	struct buffer found = connection_pending_take(connection, SIDE_CLIENT);
 
-	client->pending = (struct buffer){0};
 	close_former_calls(connection, event->when_ns);
 	connection->search.resumed = connection->blind ? "the connection is older than the observer"
 						       : "what the connection carried just before was not seen";
@@ -123,13 +122,14 @@ static void read_on(struct connection *connection, const struct wire_event *even
 
 void connection_search_drop(struct connection *connection)
 {
-	struct end *client = &connection->end[SIDE_CLIENT];
+	struct buffer pending;
 
 	if (!connection->given_up)
 		return;
-	connection_count_blind(connection, SIDE_CLIENT, client->pending.size);
-	connection->search.bytes += client->pending.size;
-	buffer_clear(&client->pending);
+	pending = connection_pending_take(connection, SIDE_CLIENT);
+	connection_count_blind(connection, SIDE_CLIENT, pending.size);
+	connection->search.bytes += pending.size;
+	buffer_done(&pending);
 }
 
 static void search_in_vain(struct connection *connection, const struct stream_piece *piece, uint64_t now_ns)
@@ -157,7 +157,7 @@ void connection_search_in(struct connection *connection, const struct stream_pie
 		return;
 	}
 	if (!search->on || client->finished || client->pending.size + piece->length > LINE_BYTES_MAX + WIRE_PAYLOAD_MAX ||
-	    buffer_append(&client->pending, piece->bytes)) {
+	    connection_pending_add(connection, SIDE_CLIENT, piece->bytes)) {
 		connection_search_drop(connection);
 		search_in_vain(connection, piece, event->when_ns);
 		return;

@@ -5,6 +5,7 @@
  */
 #include "connections.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
@@ -85,6 +86,7 @@ void connections_free(struct connections *connections)
 		;
 	HASH_ITER(hh, connections->entries, entry, next)
 		remove_entry(connections, entry);
+	assert(connections->shared.held_bytes == 0);
 	connection_shared_done(&connections->shared);
 	free(connections);
 }

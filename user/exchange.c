@@ -11,6 +11,18 @@
 
 #include <errno.h>
 
+static void hold(struct exchange *exchange, size_t bytes)
+{
+	exchange->held_bytes += bytes;
+	*exchange->held_total += bytes;
+}
+
+static void let_go(struct exchange *exchange, size_t bytes)
+{
+	exchange->held_bytes -= bytes;
+	*exchange->held_total -= bytes;
+}
+
 /* Copies one slice to *at and moves *at behind it. */
 static struct bytes place(uint8_t **at, struct bytes source)
 {
@@ -34,6 +46,7 @@ static int copy_head(struct exchange *exchange, const struct http_head *head)
 	exchange->head_memory = malloc(table + text + 1);
 	if (!exchange->head_memory)
 		return -ENOMEM;
+	hold(exchange, table + text + 1);
 	fields = exchange->head_memory;
 	at = (uint8_t *)exchange->head_memory + table;
 	exchange->head = *head;
@@ -94,7 +107,7 @@ static void split_target(struct call *call)
 	call->query = target;
 }
 
-struct exchange *exchange_new(const struct http_head *head)
+struct exchange *exchange_new(const struct http_head *head, size_t *held_total)
 {
 	struct exchange *exchange = calloc(1, sizeof(*exchange));
 	struct call *call;
@@ -102,6 +115,7 @@ struct exchange *exchange_new(const struct http_head *head)
 
 	if (!exchange)
 		return NULL;
+	exchange->held_total = held_total;
 	if (copy_head(exchange, head)) {
 		free(exchange);
 		return NULL;
@@ -125,6 +139,7 @@ void exchange_free(struct exchange *exchange)
 {
 	if (!exchange)
 		return;
+	let_go(exchange, exchange->held_bytes);
 	digest_state_free(exchange->hash);
 	decode_free(exchange->decoder);
 	usage_reader_free(exchange->usage);
@@ -141,12 +156,19 @@ void exchange_why(struct exchange *exchange, const char *reason)
 		exchange->call.why = reason;
 }
 
+void exchange_body_done(struct exchange *exchange)
+{
+	let_go(exchange, exchange->body.size);
+	buffer_done(&exchange->body);
+	exchange->call.body = (struct bytes){0};
+	exchange->call.body_held = false;
+}
+
 static void drop_body(struct exchange *exchange, const char *why)
 {
-	exchange->call.body_held = false;
 	if (!exchange->call.body_why)
 		exchange->call.body_why = why;
-	buffer_done(&exchange->body);
+	exchange_body_done(exchange);
 }
 
 static void drop_hash(struct exchange *exchange, const char *why)
@@ -169,11 +191,18 @@ int exchange_body(struct exchange *exchange, struct bytes body)
 		return 0;
 	if (exchange->body.size + body.size > LIMIT_BODY_BYTES) {
 		drop_body(exchange, "body over 8 MiB");
-	} else if (buffer_append(&exchange->body, body)) {
-		/* The raw hash would make another call of one whose text was kept. */
+		return 0;
+	}
+	/* The raw hash would make another call of one whose text was kept. */
+	if (*exchange->held_total + body.size > LIMIT_HELD_CALLS_BYTES) {
+		drop_hash(exchange, "the body could not be kept: too much is held of all connections together");
+		return 0;
+	}
+	if (buffer_append(&exchange->body, body)) {
 		drop_hash(exchange, "the body could not be kept: out of memory");
 		return -ENOMEM;
 	}
+	hold(exchange, body.size);
 	return 0;
 }
 
@@ -207,34 +236,54 @@ static int drop_answer(struct exchange *exchange, int err)
 	exchange->call.answer_use = ANSWER_UNREAD;
 	exchange->call.answer_unfinished = false;
 	exchange->call.answer = (struct bytes){0};
+	let_go(exchange, exchange->answer.size);
 	buffer_done(&exchange->answer);
 	decode_free(exchange->decoder);
 	exchange->decoder = NULL;
 	return err;
 }
 
+/* 0, -ENOMEM, or -EBADMSG: all calls together hold too much. */
+static int keep(struct exchange *exchange, struct bytes plain)
+{
+	int err;
+
+	if (*exchange->held_total + plain.size > LIMIT_HELD_CALLS_BYTES)
+		return -EBADMSG;
+	err = buffer_append(&exchange->answer, plain);
+	if (!err)
+		hold(exchange, plain.size);
+	return err;
+}
+
 /* All of it or nothing: a part would be taken for the answer. */
 static int keep_followed(struct exchange *exchange, struct bytes plain)
 {
+	bool fits = exchange->answer.size + plain.size <= LIMIT_ANSWER_BYTES;
+	int err;
+
 	if (!exchange->call.keep_answer)
 		return 0;
-	if (exchange->answer.size + plain.size <= LIMIT_ANSWER_BYTES)
-		return buffer_append(&exchange->answer, plain);
+	err = fits ? keep(exchange, plain) : -EBADMSG;
+	if (err != -EBADMSG)
+		return err;
 	exchange->call.keep_answer = false;
+	let_go(exchange, exchange->answer.size);
 	buffer_done(&exchange->answer);
 	return 0;
 }
 
+/* -EBADMSG: it is not to be used any further. */
 static int use_plain(struct exchange *exchange, struct bytes plain)
 {
 	if (exchange->call.answer_use == ANSWER_FOLLOWED) {
 		usage_reader_feed(exchange->usage, plain);
 		return keep_followed(exchange, plain);
 	}
-	return buffer_append(&exchange->answer, plain);
+	return keep(exchange, plain);
 }
 
-/* -EBADMSG: it cannot be decoded any further. */
+/* The same, or it cannot be decoded any further. */
 static int use_answer(struct exchange *exchange, struct bytes body)
 {
 	enum decode_step step;

@@ -16,6 +16,8 @@ struct exchange {
 	struct http_head head;	   /* owned copy; call.head points here */
 	void *head_memory;	   /* fields and texts of head, one block */
 	struct buffer body;	   /* what call.body lends */
+	size_t *held_total;	   /* of all calls; borrowed */
+	size_t held_bytes;	   /* of it: head, body, answer */
 	struct digest_state *hash; /* of the raw entity, while the request runs */
 	struct buffer answer;	   /* what call.answer lends */
 	struct decoder *decoder;   /* of the answer, where it is used and coded */
@@ -34,13 +36,20 @@ struct exchange {
 	struct exchange *shared_next, *shared_prev; /* in shared->open or shared->waiting */
 };
 
-/* A copy of head with memory of its own; splits the target; finds Host and Content-Type. NULL when out of memory. */
-struct exchange *exchange_new(const struct http_head *head);
-void exchange_free(struct exchange *exchange);
+/*
+ * A copy of head with memory of its own; splits the target; finds Host and
+ * Content-Type. What the call holds is counted in *held_total, too. NULL when
+ * out of memory.
+ */
+struct exchange *exchange_new(const struct http_head *head, size_t *held_total);
+void exchange_free(struct exchange *exchange); /* accepts NULL */
+/* Nobody asks for the body any more. */
+void exchange_body_done(struct exchange *exchange);
 
 /*
  * One slice of the request's entity: counted, hashed, kept up to
- * LIMIT_BODY_BYTES. 0 or -ENOMEM (then the hash is given up, with its reason).
+ * LIMIT_BODY_BYTES and, of all calls, LIMIT_HELD_CALLS_BYTES. 0 or -ENOMEM
+ * (then the hash is given up, with its reason).
  */
 int exchange_body(struct exchange *exchange, struct bytes body);
 /* length bytes of the request's entity are missing. */
@@ -50,7 +59,7 @@ void exchange_request_end(struct exchange *exchange, bool complete, uint64_t now
 /*
  * One slice of the response's entity: counted and, its content codings undone,
  * kept or followed as call.answer_use asks. What cannot be decoded, and what is
- * to be kept and is over LIMIT_ANSWER_BYTES, is not used any more. 0 or -ENOMEM.
+ * to be kept and is over a limit, is not used any more. 0 or -ENOMEM.
  */
 int exchange_answer(struct exchange *exchange, struct bytes body);
 /* length bytes of the response's entity are missing. */

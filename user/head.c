@@ -539,3 +539,8 @@ const char *head_reader_reason(const struct head_reader *reader)
 {
 	return reader->reason;
 }
+
+size_t head_reader_held(const struct head_reader *reader)
+{
+	return reader->text.capacity + reader->field_capacity * sizeof(*reader->fields);
+}

@@ -255,6 +255,11 @@ enum http_step http_finish(struct http_reader *reader, bool clean, struct http_p
 	return http_next(reader, &nothing, ret_part);
 }
 
+size_t http_reader_held(const struct http_reader *reader)
+{
+	return head_reader_held(reader->heads);
+}
+
 bool http_reader_idle(const struct http_reader *reader)
 {
 	return reader->phase == PHASE_IDLE;

@@ -110,6 +110,8 @@ enum http_step http_finish(struct http_reader *reader, bool clean, struct http_p
 bool http_reader_idle(const struct http_reader *reader);
 /* The same, and nothing that was read bears on what follows: as good as a new one. */
 bool http_reader_fresh(const struct http_reader *reader);
+/* Bytes of memory that grow with what was sent: those of the head. */
+size_t http_reader_held(const struct http_reader *reader);
 /* Inside a head that is not complete yet. */
 bool http_reader_in_head(const struct http_reader *reader);
 

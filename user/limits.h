@@ -9,6 +9,7 @@
 #define LIMIT_HEAD_BYTES (64 * 1024)		/* start line and fields of one message */
 #define LIMIT_HEAD_FIELDS 256			/* fields kept of one message; the rest are parsed and counted */
 #define LIMIT_BODY_BYTES (8 * 1024 * 1024)	/* body text kept for its canonical form */
+#define LIMIT_HELD_CALLS_BYTES (128 * 1024 * 1024) /* heads, bodies and what waits, of all connections together */
 #define LIMIT_ANSWER_BYTES (1024 * 1024)	/* of an answer that a later stage reads (tools/list) */
 #define LIMIT_JSON_DEPTH 512			/* nesting; deeper bodies are hashed raw */
 #define LIMIT_OPEN_CALLS_PER_CONNECTION 4096	/* pipelined requests that wait for an answer */

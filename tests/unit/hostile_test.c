@@ -474,6 +474,65 @@ static void a_list_of_tools_100000_deep_teaches_nothing(void **state)
 	assert_string_equal(said(1, "class"), "mutating");
 }
 
+/* Bodies that never end on so many connections, each just small enough to be kept. */
+static void bodies_of_all_connections_together_stay_within_a_cap(void **state)
+{
+	enum { BODIES = 24, SENT = 7 * MIB };
+	struct bytes piece = {NULL, MIB};
+	size_t before = allocated_bytes();
+	char head[128];
+
+	(void)state;
+	if (under_valgrind()) /* the cap is what it is */
+		skip();
+	piece.data = calloc(1, MIB);
+	assert_non_null(piece.data);
+	for (int i = 0; i < BODIES; i++) {
+		uint32_t c = scene_connect(&scene, 4711);
+
+		snprintf(head, sizeof(head), "POST /%d HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", i, SENT);
+		scene_send(&scene, c, WIRE_BUILD_CLIENT, head);
+		for (int n = 0; n < 6; n++)
+			scene_send_bytes(&scene, c, WIRE_BUILD_CLIENT, piece);
+	}
+	/* What is counted is what was sent; a buffer that grows has room for as much again. */
+	assert_true(allocated_bytes() - before < 2 * LIMIT_HELD_CALLS_BYTES);
+	for (uint32_t c = 0; c < BODIES; c++)
+		scene_send_bytes(&scene, c, WIRE_BUILD_CLIENT, piece);
+	scene_finish(&scene, 0);
+	free((void *)piece.data);
+	assert_int_equal(json_object_array_length(scene.ledger), BODIES);
+	assert_null(said(0, "why"));
+	for (size_t i = 0; i < BODIES; i++)
+		assert_true(said(i, "sha") ? !said(i, "why") :
+			    strcmp(said(i, "why"), "the body could not be kept: too much is held of all connections together") == 0);
+	assert_null(said(BODIES - 1, "sha"));
+}
+
+static void heads_of_all_connections_together_stay_within_a_cap(void **state)
+{
+	struct buffer request = {0};
+	size_t before = allocated_bytes();
+	uint32_t c = 0;
+
+	(void)state;
+	if (under_valgrind()) /* the cap is what it is */
+		skip();
+	buffer_append(&request, BYTES("GET / HTTP/1.1\r\nHost: h\r\nX-Long: "));
+	for (int i = 0; i < 60000; i++)
+		buffer_append_byte(&request, 'x');
+	buffer_append(&request, BYTES("\r\n\r\n"));
+	for (int i = 0; i < 4 * LIMIT_HELD_CALLS_BYTES / 60000; i++) {
+		if (i % 4000 == 0)
+			c = scene_connect(&scene, 4711);
+		scene_send_bytes(&scene, c, WIRE_BUILD_CLIENT, buffer_bytes(&request));
+	}
+	assert_true(allocated_bytes() - before < 2 * LIMIT_HELD_CALLS_BYTES);
+	buffer_done(&request);
+	assert_int_equal(scene_finish(&scene, 0), 11);
+	assert_string_equal(scene_field(scene_event(&scene, "broken", 0), "reason"), "too much is held of all connections together");
+}
+
 /* A server lists so many tools: the exit status of the run. */
 static int list_tools(int count)
 {
@@ -684,6 +743,8 @@ int main(void)
 		TEST(json_100000_deep_is_raw),
 		TEST(graphql_100000_deep_is_mutating),
 		TEST(a_list_of_tools_100000_deep_teaches_nothing),
+		TEST(bodies_of_all_connections_together_stay_within_a_cap),
+		TEST(heads_of_all_connections_together_stay_within_a_cap),
 		TEST(tools_that_are_all_remembered_are_no_trouble),
 		TEST(tools_that_were_forgotten_leave_the_gate_unsure),
 		TEST(no_escape_sequence_gets_out_of_a_target),
