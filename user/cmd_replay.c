@@ -241,6 +241,15 @@ static int replay_run(struct replay *replay)
 	return status == GATE_EXIT_FINDING || status == GATE_EXIT_INCOMPLETE ? status : 0;
 }
 
+static bool close_output(struct output *output, const char *path)
+{
+	int err = output_close(output);
+
+	if (err)
+		fprintf(stderr, "nightclerk: %s is not whole: %s\n", path, strerror(-err));
+	return err != 0;
+}
+
 int cmd_replay(int argc, char **argv)
 {
 	struct replay replay = {.lease_ns = STORE_LEASE_NS};
@@ -254,8 +263,8 @@ int cmd_replay(int argc, char **argv)
 	store_writer_free(replay.store_writer);
 	bookings_clear(&replay.out.bookings);
 	buffer_done(&replay.out.bookings);
-	output_close(replay.ledger_file);
-	output_close(replay.events_file);
+	if (close_output(replay.ledger_file, replay.ledger) | close_output(replay.events_file, replay.events))
+		status = 1;
 	buffer_done(&replay.out.ledger);
 	buffer_done(&replay.out.events);
 	buffer_done(&replay.out.alerts);

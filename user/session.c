@@ -70,8 +70,10 @@ static void take_signal(struct session *session, const struct signalfd_siginfo *
 void session_turn(struct session *session)
 {
 	struct signalfd_siginfo info;
+	int err;
+	/* A ring that cannot be read stays readable: then only the period wakes us. */
 	struct pollfd fds[] = {
-		{.fd = observer_fd(session->observer), .events = POLLIN},
+		{.fd = session->cannot_read ? -1 : observer_fd(session->observer), .events = POLLIN},
 		{.fd = session->signal_fd, .events = POLLIN},
 		{.fd = observer_control_fd(session->observer), .events = POLLIN},
 	};
@@ -79,7 +81,12 @@ void session_turn(struct session *session)
 	poll(fds, sizeof(fds) / sizeof(fds[0]), OBSERVER_PERIOD_MS);
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
 		take_signal(session, &info);
-	observer_turn(session->observer);
+	err = observer_turn(session->observer);
+	if (err && !session->said_so)
+		fprintf(stderr, "nightclerk: cannot read the kernel's events: %s; what is lost makes the run incomplete, continuing\n",
+			strerror(-err));
+	session->cannot_read = err != 0;
+	session->said_so |= session->cannot_read;
 }
 
 bool session_over(const struct session *session)
@@ -239,7 +246,9 @@ int session_start(struct session *session, const struct observer_options *option
 	if (status)
 		return status;
 	session->signal_fd = open_signals();
-	if (open_observer(session, &with_owner, reason)) {
+	if (session->signal_fd < 0)
+		snprintf(reason, sizeof(reason), "cannot take signals: %s", strerror(errno));
+	if (session->signal_fd < 0 || open_observer(session, &with_owner, reason)) {
 		fprintf(stderr, "nightclerk: %s%s\n", reason, session->line.command ? "; the command was not started" : "");
 		if (session->line.command)
 			launch_cancel(&session->child);

@@ -22,6 +22,8 @@ struct session {
 	bool child_over;
 	int child_status; /* as a shell reports it; -1 where no command was run */
 	bool stop;	  /* without a command: a signal asked us to end */
+	bool cannot_read; /* the kernel's events, at the last turn */
+	bool said_so;
 	bool resized;	  /* the terminal has another size since the last look */
 };
 
