@@ -236,15 +236,37 @@ static bool leaves_sending(const struct wire_event *event)
 			event->new_state == WIRE_TCP_CLOSE);
 }
 
+/* From here on, or by this step, the peer's FIN shut the receiving direction as well: tcp_fin(), 5.10 to 7.x. */
+static bool peer_finished(const struct wire_event *event)
+{
+	switch (event->old_state) {
+	case WIRE_TCP_CLOSE_WAIT:
+	case WIRE_TCP_LAST_ACK:
+	case WIRE_TCP_CLOSING:
+		return true;
+	case WIRE_TCP_FIN_WAIT1:
+		return event->new_state == WIRE_TCP_CLOSING;
+	case WIRE_TCP_FIN_WAIT2:
+		return event->new_state == WIRE_TCP_CLOSE;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Does nobody hold that end any more? __tcp_close() sets both bits of sk_shutdown before the
+ * state, but once the peer's FIN has set one of them, shutdown(SHUT_WR) gives both as well:
+ * then only the orphan, or WIRE_END, tells. Whoever holds it may still read what is queued.
+ */
+static bool nobody_holds(const struct wire_event *event)
+{
+	return (event->flags & WIRE_ORPHANED) ||
+	       (event->shutdown == (WIRE_SHUTDOWN_SEND | WIRE_SHUTDOWN_RECEIVE) && !peer_finished(event));
+}
+
 void connection_state(struct connection *connection, enum connection_side side, const struct wire_event *event)
 {
 	struct end *end = &connection->end[side];
-	/*
-	 * __tcp_close() sets both bits of sk_shutdown before the state (5.10 to 7.x). To CLOSE
-	 * without them the peer's RST or FIN did it: the application may still read what is queued.
-	 */
-	bool closed = (event->flags & WIRE_ORPHANED) ||
-		      event->shutdown == (WIRE_SHUTDOWN_SEND | WIRE_SHUTDOWN_RECEIVE);
 
 	if (event->kind != WIRE_STATE)
 		return;
@@ -264,7 +286,7 @@ void connection_state(struct connection *connection, enum connection_side side, 
 		else
 			connection_client_finished(connection, event->when_ns);
 	}
-	if (closed && (leaves_sending(event) || end->finished))
+	if (nobody_holds(event) && (leaves_sending(event) || end->finished))
 		connection_end_closed(connection, side, event->when_ns);
 	connection_settle(connection, event->when_ns);
 }

@@ -109,13 +109,16 @@ static void leave_reader(struct connection *connection, enum connection_side sid
 
 static void take_response(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event);
 
-/* Server bytes that came before the request that they answer. */
+/*
+ * Server bytes that came before the request that they answer. What a server said
+ * before it ended the connection, a 408 to an idle one say, answers no later request.
+ */
 static void take_pending_response(struct connection *connection, const struct wire_event *event)
 {
 	struct end *server = &connection->end[SIDE_SERVER];
 	struct buffer pending;
 
-	if (server->pending.size == 0 || connection->given_up)
+	if (server->pending.size == 0 || connection->given_up || server->finished)
 		return;
 	if (!have_reader(connection, SIDE_SERVER)) {
 		break_off(connection, SIDE_SERVER, server->pending_offset, OUT_OF_MEMORY, event->when_ns);

@@ -88,6 +88,14 @@ static bool start_hash(struct connection_shared *shared, struct exchange *exchan
 	return exchange->hash && digest_start(exchange->hash) == 0;
 }
 
+/* A request on a connection that the server had ended already: no answer can follow. */
+static void be_too_late(struct connection *connection, struct exchange *exchange)
+{
+	exchange->call.server_closed_ns = connection->end[SIDE_SERVER].finished_ns;
+	exchange->call.closed_first = connection->closed_first;
+	move_to_waiting(connection->shared, exchange);
+}
+
 const char *connection_add_call(struct connection *connection, const struct http_head *head,
 				const struct wire_event *event)
 {
@@ -132,6 +140,8 @@ const char *connection_add_call(struct connection *connection, const struct http
 	shared_link(&shared->open, exchange);
 	exchange->in_open = true;
 	shared->open_count++;
+	if (connection->end[SIDE_SERVER].finished)
+		be_too_late(connection, exchange);
 	connection->spoke_http = true;
 	connection->requesting = exchange;
 	return NULL;
@@ -320,6 +330,7 @@ void connection_server_finished(struct connection *connection, bool clean, uint6
 	if (server->finished)
 		return;
 	server->finished = true;
+	server->finished_ns = now_ns;
 	if (exchange && server->reader && exchange->response_started) {
 		if (http_finish(server->reader, clean, &part) == HTTP_END)
 			connection_response_complete(connection, part.ended, now_ns);
@@ -342,6 +353,7 @@ void connection_client_finished(struct connection *connection, uint64_t now_ns)
 	if (client->finished)
 		return;
 	client->finished = true;
+	client->finished_ns = now_ns;
 	if (connection->requesting)
 		connection_give_out(connection, false, now_ns);
 }

@@ -29,6 +29,7 @@ struct end {
 	uint64_t pending_ns;	 /* when the send of that byte began */
 	size_t reader_bytes;	 /* of shared->held_bytes: what reader holds */
 	uint64_t read_bytes;	 /* of the other end's stream, by this end's application */
+	uint64_t finished_ns;	 /* when that was */
 	uint64_t closed_ns;	 /* nobody holds it any more; a half close does not count */
 	uint64_t message_offset; /* first byte of the message in progress */
 	uint64_t message_ns;

@@ -98,6 +98,8 @@ static int outcome_without_status(const struct attempt_facts *facts, struct buff
 	if (facts->closed_ns == 0)
 		return say(out, facts->owner_gone ? "no answer when its process ended" :
 						    "no answer yet");
+	if (facts->closed_first == CLOSER_SERVER && facts->closed_ns < facts->first_ns)
+		return say(out, "sent when the server had closed");
 	if (facts->closed_first == CLOSER_SERVER)
 		return say_span(out, "server closed after ", facts->first_ns, facts->closed_ns,
 				facts->server_read_known && !facts->server_read_all ?

@@ -526,6 +526,121 @@ static void a_half_close_is_not_giving_up(void **state)
 	scene_done(&scene);
 }
 
+/* What tcp_fin() does to an end that had shut its sending: both directions are, and its holder may still read. */
+static void what_is_read_after_both_fins_was_delivered(void **state)
+{
+	struct scene scene;
+	struct wire_event step;
+	uint32_t c;
+
+	(void)state;
+	begin(&scene);
+	c = scene_connect(&scene, AGENT);
+	scene_hold_reads(&scene, c, CLIENT);
+	scene_send(&scene, c, CLIENT, POST_B);
+	step = scene_on(&scene, wire_build_close(CLIENT, scene.ends[c][CLIENT].sent, 0, scene.now_ns), c, CLIENT);
+	step.shutdown = WIRE_SHUTDOWN_SEND;
+	scene_feed(&scene, &step, (struct bytes){0});
+	scene_send(&scene, c, SERVER, OK_2);
+	scene_close(&scene, c, SERVER);
+	step.shutdown = WIRE_SHUTDOWN_SEND | WIRE_SHUTDOWN_RECEIVE;
+	step.old_state = WIRE_TCP_FIN_WAIT2;
+	step.new_state = WIRE_TCP_CLOSE;
+	scene_feed(&scene, &step, (struct bytes){0});
+	scene_wait(&scene, 5);
+	scene_read(&scene, c, CLIENT, strlen(OK_2));
+	scene_end_of(&scene, c, CLIENT);
+	scene_finish(&scene, 0);
+	assert_int_equal(scene_count(&scene, "response"), 1);
+	assert_string_equal(response_field(&scene, 0, "delivered"), "all");
+	assert_string_equal(response_field(&scene, 0, "closed_first"), "server");
+	scene_done(&scene);
+}
+
+/* The other order: the server's FIN comes first, then shutdown(SHUT_WR), then the rest is read. */
+static void a_half_close_after_the_servers_is_no_close(void **state)
+{
+	struct scene scene;
+	struct wire_event step;
+	uint32_t c;
+
+	(void)state;
+	begin(&scene);
+	c = scene_connect(&scene, AGENT);
+	scene_hold_reads(&scene, c, CLIENT);
+	scene_send(&scene, c, CLIENT, POST_B);
+	scene_send(&scene, c, SERVER, OK_2);
+	scene_close(&scene, c, SERVER);
+	step = scene_on(&scene, wire_build_close(CLIENT, scene.ends[c][CLIENT].sent, 0, scene.now_ns), c, CLIENT);
+	step.old_state = WIRE_TCP_CLOSE_WAIT;
+	step.new_state = WIRE_TCP_LAST_ACK;
+	scene_feed(&scene, &step, (struct bytes){0});
+	scene_read(&scene, c, CLIENT, strlen(OK_2));
+	scene_end_of(&scene, c, CLIENT);
+	scene_finish(&scene, 0);
+	assert_string_equal(response_field(&scene, 0, "delivered"), "all");
+	scene_done(&scene);
+}
+
+/* A POST into an idle connection that its server has closed. */
+static void send_after_the_servers_close(struct scene *scene, uint32_t c)
+{
+	scene_send(scene, c, CLIENT, GET_A);
+	scene_send(scene, c, SERVER, OK_2);
+	scene_close(scene, c, SERVER);
+	scene_wait(scene, 100);
+	scene_hold_reads(scene, c, SERVER);
+	scene_send(scene, c, CLIENT, POST_B);
+}
+
+static void a_request_after_the_servers_close_was_never_read(void **state)
+{
+	(void)state;
+	for (int old_stays = 0; old_stays < 2; old_stays++) {
+		struct scene scene;
+		uint32_t old, fresh;
+
+		begin(&scene);
+		old = scene_connect(&scene, AGENT);
+		send_after_the_servers_close(&scene, old);
+		if (!old_stays)
+			scene_close(&scene, old, CLIENT);
+		scene_wait(&scene, 1);
+		fresh = scene_connect(&scene, AGENT);
+		scene_send(&scene, fresh, CLIENT, POST_B);
+		scene_send(&scene, fresh, SERVER, OK_2);
+		assert_int_equal(scene_finish(&scene, 0), 0);
+		assert_int_equal(json_object_array_length(scene.ledger), 3);
+		assert_int_equal(scene_count(&scene, "finding"), 0);
+		every_byte_is_accounted_for(&scene);
+		scene_done(&scene);
+	}
+}
+
+/* A 408 to an idle connection, then close(): no answer to what the client sends into it. */
+static void what_a_closing_server_said_before_answers_no_later_request(void **state)
+{
+	struct scene scene;
+	uint32_t c;
+
+	(void)state;
+	begin(&scene);
+	c = scene_connect(&scene, AGENT);
+	scene_send(&scene, c, CLIENT, GET_A);
+	scene_send(&scene, c, SERVER, OK_2);
+	scene_send(&scene, c, SERVER, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+	scene_close(&scene, c, SERVER);
+	scene_hold_reads(&scene, c, SERVER);
+	scene_send(&scene, c, CLIENT, POST_B);
+	scene_close(&scene, c, CLIENT);
+	assert_int_equal(scene_finish(&scene, 0), 0);
+	assert_int_equal(scene_count(&scene, "response"), 2);
+	assert_null(response_field(&scene, 1, "status"));
+	assert_string_equal(response_field(&scene, 1, "closed_first"), "server");
+	every_byte_is_accounted_for(&scene);
+	scene_done(&scene);
+}
+
 static void the_same_4_tuple_again_is_another_connection(void **state)
 {
 	struct scene scene;
@@ -755,6 +870,10 @@ int main(void)
 		cmocka_unit_test(what_a_client_read_shows_at_its_next_send),
 		cmocka_unit_test(an_answer_that_nobody_proved_read_is_unknown),
 		cmocka_unit_test(a_half_close_is_not_giving_up),
+		cmocka_unit_test(what_is_read_after_both_fins_was_delivered),
+		cmocka_unit_test(a_half_close_after_the_servers_is_no_close),
+		cmocka_unit_test(a_request_after_the_servers_close_was_never_read),
+		cmocka_unit_test(what_a_closing_server_said_before_answers_no_later_request),
 		cmocka_unit_test(the_same_4_tuple_again_is_another_connection),
 		cmocka_unit_test(the_tail_that_was_lost_shows_at_the_end),
 		cmocka_unit_test(bytes_that_do_not_add_up_are_said),

@@ -181,6 +181,12 @@ static inline void scene_close(struct scene *scene, uint32_t c, int side)
 	state = scene_on(scene, state, c, side);
 	scene->ends[c][side].closed = true;
 	scene_feed(scene, &state, (struct bytes){0});
+	if (scene->ends[c][!side].closed) { /* the peer acknowledges the FIN at once */
+		state.old_state = WIRE_TCP_LAST_ACK;
+		state.new_state = WIRE_TCP_CLOSE;
+		state.flags |= WIRE_ORPHANED;
+		scene_feed(scene, &state, (struct bytes){0});
+	}
 }
 
 static inline void scene_end_of(struct scene *scene, uint32_t c, int side)
