@@ -155,6 +155,7 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 	facts->replayed = call->replayed;
 	facts->undecidable = call->undecidable;
 	facts->no_outcome = call->no_outcome;
+	facts->not_run = call->not_run;
 	facts->request_complete = call->request_complete;
 	facts->server_read_known = call->server_read_known;
 	facts->server_read_all = call->server_read_all;

@@ -76,6 +76,7 @@ static void set_outcome(struct call *call, const struct check_call *row, const s
 	call->answer_unfinished = response->answer_unfinished;
 	set_close(call, row);
 	call->client_died = row->owner_gone;
+	call->not_run = row->refused && response->status >= 200 && response->status < 300;
 	/* The run made nothing of it although it came again, or nobody sent it again: either way it counts for nothing. */
 	call->server_read_known = no_answer && run->has_summary && !row->is_earlier;
 	call->server_read_all = false;

@@ -189,6 +189,7 @@ static void learn_of_pair(struct check_call *earlier, struct check_call *later, 
 	if (finding->row_open && earlier->open_until_ns <= later->first_ns)
 		earlier->open_until_ns = later->first_ns + 1;
 	earlier->undecidable |= finding->row_undecidable;
+	earlier->refused |= finding->row_refused;
 	earlier->owner_gone |= finding->finding == FINDING_LLM_REDISPATCHED_JOB;
 	if (earlier->principal != later->principal && status != 401 && status != 403 && status != 407)
 		earlier->bearer = later->bearer = true;

@@ -28,6 +28,7 @@ struct check_call {
 	bool abandoned; /* the client had closed before a final status was sent */
 	bool truncated;
 	bool owner_gone;
+	bool refused; /* never applied, whatever its status says */
 	bool bearer;
 	bool undecidable;
 	bool is_earlier;       /* of a finding */

@@ -563,6 +563,7 @@ const char *check_row_finding(struct bytes line, struct check_finding *ret_findi
 	finding.masked = json_scan_is_string(values[3]);
 	finding.row_open = bytes_starts_with(values[4], BYTES("\"open/")) ||
 			   finding.finding == FINDING_LLM_IDENTICAL_IN_FLIGHT;
+	finding.row_refused = bytes_starts_with(values[4], BYTES("\"refused/"));
 	finding.row_undecidable =
 		bytes_starts_with(values[4], BYTES("\"undecidable/")) ||
 		(finding.finding == FINDING_UNDECIDABLE &&

@@ -72,6 +72,7 @@ struct check_finding {
 	bool has_earlier;
 	uint8_t earlier[CALL_ID_BYTES];
 	bool row_open;	      /* the earlier one was open when the later one came */
+	bool row_refused;     /* the earlier one was never applied */
 	bool row_undecidable; /* it could not be seen how the earlier one went */
 	bool is_upgrade;
 	bool masked; /* the two are equal but for what the policy masked */

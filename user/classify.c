@@ -8,6 +8,7 @@
 
 #include "classify_rules.h"
 #include "policy.h"
+#include "rpc_answer.h"
 
 #include <errno.h>
 
@@ -159,17 +160,28 @@ int classify_call(struct classifier *classifier, struct call *call)
 	return verdict.out_of_memory ? -ENOMEM : 0;
 }
 
-bool classify_wants_answer(const struct call *call)
+static bool may_have_an_effect(const struct call *call)
 {
-	return call->mcp_lists_tools;
+	bool rpc = call->protocol == PROTOCOL_MCP || call->protocol == PROTOCOL_JSON_RPC || call->protocol == PROTOCOL_A2A;
+
+	return rpc && (call->class == CLASS_MUTATING || call->class_source < CLASS_BY_PROTOCOL);
 }
 
-int classify_answer(struct classifier *classifier, const struct call *call,
-		    struct bytes response_body)
+bool classify_wants_answer(const struct call *call)
 {
-	if (!call->mcp_lists_tools)
-		return 0;
-	return tool_memory_learn(classifier->tools, call, response_body);
+	return call->mcp_lists_tools || may_have_an_effect(call);
+}
+
+int classify_answer(struct classifier *classifier, struct call *call, struct bytes response_body)
+{
+	int err = 0;
+
+	if (call->mcp_lists_tools)
+		err = tool_memory_learn(classifier->tools, call, response_body);
+	if (!err && may_have_an_effect(call))
+		err = rpc_answer_says_not_run(response_body);
+	call->not_run = err == 1;
+	return err < 0 ? err : 0;
 }
 
 uint64_t classify_forgotten_tools(const struct classifier *classifier)

@@ -32,11 +32,17 @@ void classifier_set_policy(struct classifier *classifier, const struct policy *p
  */
 int classify_call(struct classifier *classifier, struct call *call);
 
-/* True for a call whose answer classify_answer() wants: a tools/list. */
+/*
+ * True for a call whose answer classify_answer() wants: a tools/list, and a
+ * JSON-RPC call that may have an effect.
+ */
 bool classify_wants_answer(const struct call *call);
-/* The whole body of that answer, plain, JSON or SSE framed. 0 or -ENOMEM. */
-int classify_answer(struct classifier *classifier, const struct call *call,
-		    struct bytes response_body);
+/*
+ * The whole body of that answer, plain, JSON or SSE framed. Learns from a
+ * tools/list; sets call->not_run where an answer says that nothing was run.
+ * 0 or -ENOMEM.
+ */
+int classify_answer(struct classifier *classifier, struct call *call, struct bytes response_body);
 
 /* Tools whose annotations were forgotten for want of room. */
 uint64_t classify_forgotten_tools(const struct classifier *classifier);

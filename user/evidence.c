@@ -157,6 +157,8 @@ static int outcome(const struct attempt_facts *facts, struct buffer *out)
 		tail = ", not read to its end";
 	else if (facts->answer_cut)
 		tail = ", without the end of its answer";
+	else if (facts->not_run)
+		tail = ", a JSON-RPC error: not run";
 	snprintf(status, sizeof(status), "%u after ", facts->status);
 	return say_span(out, status, facts->first_ns, facts->status_ns, tail);
 }
@@ -208,6 +210,8 @@ static int say_after(const struct judgement *judgement, struct buffer *out)
 {
 	const struct attempt_facts *earlier = &judgement->earlier_facts;
 
+	if (judgement->verdict.row == ROW_REFUSED && earlier->not_run)
+		return say(out, "after a JSON-RPC error which says that nothing was run");
 	switch (judgement->verdict.row) {
 	case ROW_OPEN:
 		return say(out, "while the earlier one was still open");

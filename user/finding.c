@@ -69,6 +69,8 @@ static bool was_answered(const struct attempt_facts *facts)
 /* The server did what it was asked (RFC 9110 sections 15.3, 15.4.3, 15.4.4). */
 static bool was_applied(const struct attempt_facts *facts)
 {
+	if (facts->not_run)
+		return false;
 	return (facts->status >= 200 && facts->status < 300) || facts->status == 303 ||
 	       (facts->status == 302 && facts->form);
 }

@@ -84,6 +84,7 @@ struct attempt_facts {
 	bool bearer : 1;
 	bool known_write : 1;	  /* by policy, protocol or tool name */
 	bool continuation : 1;	  /* an MCP call again, with the input that the server asked for */
+	bool not_run : 1;	  /* the answer, whatever its status, says that nothing was run */
 	bool no_outcome : 1;	  /* from a ledger line: nothing is known of how it went */
 	bool answer_cut : 1;	  /* a model's answer: HTTP had it whole, and it has no end */
 	bool usage_seen : 1;	  /* a model said what its answer cost */
@@ -119,6 +120,7 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts);
  * - a success is cut if it was not complete, if the client did not read all of
  *   it, or if it became complete only after the client had closed; delivered
  *   "unknown" counts as read;
+ * - a success whose body says that nothing was run (JSON-RPC) is refused;
  * - a status of 600 and more is a server error; 305, 306 and unassigned 3xx
  *   are refused.
  */
@@ -135,7 +137,7 @@ enum finding_row {
 	ROW_OVERLOADED,		/* 429 503 529 */
 	ROW_SERVER_ERROR,	/* every other 5xx, and 499 */
 	ROW_ASKED_AGAIN,	/* 401 407 and other credentials, 417 and no Expect; 300 304 */
-	ROW_REFUSED,		/* every other 4xx; 301 307 308 to the same target */
+	ROW_REFUSED,		/* every other 4xx; 301 307 308 to the same target; a success that says nothing was run */
 	ROW_COUNT,
 };
 

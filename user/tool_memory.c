@@ -14,6 +14,7 @@
 
 #include "json_scan.h"
 #include "limits.h"
+#include "rpc_answer.h"
 
 #define KEY_FIXED_BYTES (sizeof(uint32_t) + WIRE_ADDRESS_BYTES + 2 * sizeof(uint16_t))
 #define KEY_BYTES (KEY_FIXED_BYTES + LIMIT_TOOL_PATH_BYTES + CALL_NAME_BYTES)
@@ -213,65 +214,17 @@ static int learn_message(struct tool_memory *memory, const struct call *call, st
 	return learn_tools(memory, call, member(member(message, "result"), "tools"));
 }
 
-/* One JSON-RPC answer, or a batch of them (MCP 2025-03-26). */
-static int learn_json(struct tool_memory *memory, const struct call *call, struct bytes text)
-{
-	struct json_scan scan;
-	struct bytes whole, name, value;
-	int err = 0;
-
-	if (!json_scan_whole(text, &whole))
-		return 0;
-	if (!json_scan_is_array(whole))
-		return learn_message(memory, call, whole);
-	json_scan_open(&scan, whole);
-	while (!err && json_scan_next(&scan, &name, &value))
-		err = learn_message(memory, call, value);
-	return err;
-}
-
-/* The next line without its end: LF, CRLF or CR. False when no whole line is left. */
-static bool next_line(struct bytes *text, struct bytes *ret_line)
-{
-	size_t size = 0;
-
-	while (size < text->size && text->data[size] != '\n' && text->data[size] != '\r')
-		size++;
-	if (size == text->size)
-		return false;
-	*ret_line = bytes_take(text, size);
-	bytes_take(text, bytes_starts_with(*text, BYTES("\r\n")) ? 2 : 1);
-	return true;
-}
-
-/* Server-sent events: data lines join with LF, an empty line ends an event, a cut one is lost. */
-static int learn_events(struct tool_memory *memory, const struct call *call, struct bytes text)
-{
-	struct buffer event = {0};
-	struct bytes line;
-	int err = 0;
-
-	while (!err && next_line(&text, &line)) {
-		if (line.size == 0) {
-			err = learn_json(memory, call, buffer_bytes(&event));
-			buffer_clear(&event);
-		} else if (bytes_starts_with(line, BYTES("data:"))) {
-			bytes_take(&line, 5);
-			err = buffer_append(&event, line);
-			if (!err)
-				err = buffer_append_byte(&event, '\n');
-		}
-	}
-	buffer_done(&event);
-	return err;
-}
-
 int tool_memory_learn(struct tool_memory *memory, const struct call *call,
 		      struct bytes response_body)
 {
-	struct bytes whole;
+	struct rpc_messages messages = {.rest = response_body};
+	struct bytes message;
+	int err = 0;
 
-	if (json_scan_whole(response_body, &whole))
-		return learn_json(memory, call, whole);
-	return learn_events(memory, call, response_body);
+	while (!err && rpc_messages_next(&messages, &message))
+		err = learn_message(memory, call, message);
+	if (!err)
+		err = messages.error;
+	rpc_messages_done(&messages);
+	return err;
 }

@@ -323,7 +323,8 @@ static void every_sort_of_request_is_judged_as_live(void **state)
 	static const char *const found[] = {
 		"HTTP/1.1 302 Found\r\nLocation: /done\r\nContent-Length: 0\r\n\r\n", OK_ANSWER, ERROR_ANSWER,
 		"HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n",
-		"HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nab"};
+		"HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nab",
+		"HTTP/1.1 200 OK\r\nContent-Length: 25\r\n\r\n{\"error\":{\"code\":-32602}}"};
 	static const char *const requests[][2] = {
 		{"PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", NULL},
 		{"DELETE /a/1 HTTP/1.1\r\nHost: a\r\n\r\n", NULL},

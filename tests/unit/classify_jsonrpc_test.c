@@ -293,7 +293,7 @@ static void the_body_counts_before_the_headers(void **state)
 	classify_call(*state, call);
 	assert_string_equal(call->class_by, "tool prefix create_");
 	assert_says(call->tool, "create_ticket");
-	assert_false(classify_wants_answer(call));
+	assert_false(call->mcp_lists_tools);
 }
 
 static void knows_a2a_over_plain_http(void **state)

@@ -182,7 +182,7 @@ static void believes_no_annotation_for_a_longer_name(void **state)
 	}
 }
 
-static void wants_the_answer_of_a_tools_list_only(void **state)
+static void wants_the_answer_of_a_tools_list_and_of_what_may_have_an_effect(void **state)
 {
 	static const struct {
 		const char *body;
@@ -190,7 +190,9 @@ static void wants_the_answer_of_a_tools_list_only(void **state)
 	} rows[] = {
 		{RPC("\"method\":\"tools/list\""), true},
 		{"[" RPC("\"method\":\"ping\"") "," RPC("\"method\":\"tools/list\"") "]", true},
-		{RPC("\"method\":\"tools/call\",\"params\":{\"name\":\"tools/list\"}"), false},
+		{RPC("\"method\":\"tools/call\",\"params\":{\"name\":\"tools/list\"}"), true},
+		{RPC("\"method\":\"tools/call\",\"params\":{\"name\":\"get_weather\"}"), true},
+		{RPC("\"method\":\"notifications/cancelled\""), false},
 		{RPC("\"method\":\"prompts/list\""), false},
 		{"{\"method\":\"tools/list\"}", false},
 		{"{}", false},
@@ -291,7 +293,7 @@ int main(void)
 		TEST(judges_a_tool_without_annotation_by_its_name),
 		TEST(believes_annotations_before_names),
 		TEST(believes_no_annotation_for_a_longer_name),
-		TEST(wants_the_answer_of_a_tools_list_only),
+		TEST(wants_the_answer_of_a_tools_list_and_of_what_may_have_an_effect),
 		TEST(learns_nothing_from_the_answer_to_another_call),
 		TEST(sees_a_continuation),
 		TEST(gives_the_cases_their_classes),
