@@ -231,6 +231,10 @@ bench: setup $(BUILD)/tests/bench/talk ## what it costs against bare and other t
 	@RUNLEVEL=1 tools/install-packages $(BENCH_PACKAGES)
 	@/usr/bin/python3 tests/bench/bench.py $(BENCH)
 
+.PHONY: bench-memory
+bench-memory: $(BUILD)/tests/unit/attempts_memory_test ## what a million remembered calls take, in each mix
+	@$< 1000000
+
 # A kernel is SERIES or SERIES-PREEMPTION; PREEMPT is for those that name none.
 KERNEL ?= 5.10,6.1,6.12,6.12-full,7
 PREEMPT ?=
