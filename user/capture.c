@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Loads the probe through one of its doors, attaches it, and moves its records
- * into the sequencer. What libbpf says is kept, not printed: one line of it may
- * end up in the reason of a failure.
+ * into the sequencer.
  */
 #include "capture_private.h"
 #include "../bpf/flow_table.h"
@@ -23,20 +22,6 @@
 #define LIFECYCLE_RING_BYTES (4UL * 1024 * 1024)
 #define MUTED_BYTES (WIRE_MUTED_SLOTS * sizeof(uint64_t))
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
-#define REPORT_MAX 256
-
-/*
- * libbpf's print function takes no context: hence the one static of the file.
- * The first warning is the telling one.
- */
-static char first_report[REPORT_MAX];
-
-static int keep_report(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	if (level == LIBBPF_WARN && !first_report[0])
-		vsnprintf(first_report, sizeof(first_report), format, arguments);
-	return 0;
-}
 
 const char *capture_door_name(enum capture_door door)
 {
@@ -48,66 +33,6 @@ const char *capture_door_name(enum capture_door door)
 	default:
 		return "auto";
 	}
-}
-
-/* ---- why it failed, in one line ---- */
-
-__attribute__((format(printf, 2, 3))) static void say(char *reason, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(reason, CAPTURE_REASON_MAX, format, arguments);
-	va_end(arguments);
-	for (char *end = reason; *end; end++)
-		if (*end == '\n')
-			*end = end[1] ? ' ' : '\0';
-}
-
-static void say_load_error(enum capture_door door, int error, char *reason)
-{
-	switch (error) {
-	case -EPERM:
-		say(reason, "needs CAP_BPF and CAP_PERFMON: run as root or with sudo");
-		break;
-	case -ENOMEM:
-		say(reason,
-		    "not enough memory for the probe's tables: raise the memory limit or RLIMIT_MEMLOCK");
-		break;
-	case -EACCES:
-		say(reason, "the kernel's verifier refused the probe (a defect of nightclerk): %s",
-		    first_report);
-		break;
-	case -ESRCH:
-	case -ENOENT:
-		say(reason,
-		    "the %s door needs a kernel tracepoint that this kernel does not have: %s",
-		    capture_door_name(door), first_report);
-		break;
-	case -EINVAL:
-		if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 0) {
-			say(reason, "this kernel is too old: the probe needs Linux 5.10 or later");
-			break;
-		}
-		/* fall through */
-	default:
-		say(reason, "cannot load the probe (%s door): %s: %s", capture_door_name(door),
-		    strerror(-error), first_report);
-	}
-}
-
-static void say_attach_error(enum capture_door door, int error, char *reason)
-{
-	if (error == -EPERM || error == -EACCES)
-		say(reason,
-		    "not allowed to attach the probe (%s door): run as root or with sudo, and mount tracefs",
-		    capture_door_name(door));
-	else if (error == -ENOENT && door == CAPTURE_DOOR_KPROBE)
-		say(reason,
-		    "the kprobe door needs CONFIG_KPROBES and tracefs at /sys/kernel/tracing");
-	else
-		say(reason, "cannot attach the probe (%s door): %s: %s", capture_door_name(door),
-		    strerror(-error), first_report);
 }
 
 /* ---- iterators ---- */
@@ -348,7 +273,7 @@ static int take_record(void *context, void *data, size_t size)
 static int take_data(void *context, void *data, size_t size)
 {
 	struct capture *capture = context;
-	unsigned long behind = *capture->consumed + ((size + BPF_RINGBUF_HDR_SZ + 7) & ~7UL);
+	unsigned long behind = *capture->data_position.consumed + ((size + BPF_RINGBUF_HDR_SZ + 7) & ~7UL);
 	int error = take_record(context, data, size);
 
 	if (error)
@@ -366,6 +291,24 @@ static int map_page(int fd, size_t page, off_t offset, const volatile unsigned l
 	return 0;
 }
 
+static int map_position(int fd, struct ring_position *position)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int error = map_page(fd, page, 0, &position->consumed);
+
+	return error ? error : map_page(fd, page, (off_t)page, &position->produced);
+}
+
+static void unmap_position(const struct ring_position *position)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (position->consumed)
+		munmap((void *)position->consumed, page);
+	if (position->produced)
+		munmap((void *)position->produced, page);
+}
+
 static int watch_ring(int epoll_fd, const struct ring_buffer *ring)
 {
 	struct epoll_event readable = {.events = EPOLLIN};
@@ -377,16 +320,15 @@ static int watch_ring(int epoll_fd, const struct ring_buffer *ring)
 /* The rings, as libbpf consumes them and as this file looks at them. */
 static int map_rings(struct capture *capture)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int data_fd = bpf_map__fd(capture->skeleton->maps.data_ring);
+	int data_fd = bpf_map__fd(capture->skeleton->maps.data_ring),
+	    lifecycle_fd = bpf_map__fd(capture->skeleton->maps.lifecycle_ring);
 	void *muted;
 	int error;
 
 	capture->data = ring_buffer__new(data_fd, take_data, capture, NULL);
 	if (!capture->data)
 		return -errno;
-	capture->lifecycle = ring_buffer__new(bpf_map__fd(capture->skeleton->maps.lifecycle_ring),
-					      take_record, capture, NULL);
+	capture->lifecycle = ring_buffer__new(lifecycle_fd, take_record, capture, NULL);
 	if (!capture->lifecycle)
 		return -errno;
 	capture->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -396,9 +338,9 @@ static int map_rings(struct capture *capture)
 	if (!error)
 		error = watch_ring(capture->epoll_fd, capture->lifecycle);
 	if (!error)
-		error = map_page(data_fd, page, 0, &capture->consumed);
+		error = map_position(data_fd, &capture->data_position);
 	if (!error)
-		error = map_page(data_fd, page, (off_t)page, &capture->produced);
+		error = map_position(lifecycle_fd, &capture->lifecycle_position);
 	if (error)
 		return error;
 	muted = mmap(NULL, MUTED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -513,29 +455,29 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 {
 	int error;
 
-	first_report[0] = '\0';
+	capture_reason_begin();
 	capture->skeleton = capture_bpf__open();
 	if (!capture->skeleton) {
 		error = errno ? -errno : -ENOMEM;
-		say_load_error(capture->door, error, reason);
+		capture_reason_load(capture->door, error, reason);
 		return error;
 	}
 	error = set_ring_sizes(capture, options);
 	if (error) {
-		say(reason, "ring sizes must be powers of two and at least a page");
+		capture_reason_say(reason, "ring sizes must be powers of two and at least a page");
 		return error;
 	}
 	set_options(capture, options);
 	choose_programs(capture, options);
 	error = capture_bpf__load(capture->skeleton);
 	if (error) {
-		say_load_error(capture->door, error, reason);
+		capture_reason_load(capture->door, error, reason);
 		return error;
 	}
 	keep_descriptors(capture);
 	error = prepare_processes(capture, options);
 	if (error == -ESRCH) {
-		say(reason, "there is no process %u", options->pid);
+		capture_reason_say(reason, "there is no process %u", options->pid);
 		return error;
 	}
 	if (!error)
@@ -550,7 +492,7 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 	if (!error)
 		error = map_rings(capture);
 	if (error)
-		say_attach_error(capture->door, error, reason);
+		capture_reason_attach(capture->door, error, reason);
 	return error;
 }
 
@@ -561,7 +503,7 @@ static int capture_try(const struct capture_options *options, enum capture_door 
 	int error;
 
 	if (!capture) {
-		say(reason, "out of memory");
+		capture_reason_say(reason, "out of memory");
 		return -ENOMEM;
 	}
 	capture->door = door;
@@ -585,20 +527,19 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 
 	reason[0] = '\0';
 	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
-		say(reason,
+		capture_reason_say(reason,
 		    "kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
 		return -ENOSYS;
 	}
 	if (!options->host_wide && !inode_of("/proc/self/ns/net")) {
-		say(reason, "cannot read /proc/self/ns/net: mount proc");
+		capture_reason_say(reason, "cannot read /proc/self/ns/net: mount proc");
 		return -ENOENT;
 	}
-	libbpf_set_print(keep_report);
 	if (options->door != CAPTURE_DOOR_AUTO)
 		return capture_try(options, options->door, ret_capture, reason);
 	/* the kprobe door first, where there are kprobes: it cannot lose a call to preemption */
 	if (access("/sys/bus/event_source/devices/kprobe/type", F_OK))
-		say(other, "this kernel has no kprobes");
+		capture_reason_say(other, "this kernel has no kprobes");
 	else if (!capture_try(options, CAPTURE_DOOR_KPROBE, ret_capture, other))
 		return 0;
 	error = capture_try(options, CAPTURE_DOOR_TRACEPOINT, ret_capture, reason);
@@ -612,18 +553,14 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 
 void capture_close(struct capture *capture)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
 	if (!capture)
 		return;
 	ring_buffer__free(capture->data);
 	ring_buffer__free(capture->lifecycle);
 	if (capture->epoll_fd >= 0)
 		close(capture->epoll_fd);
-	if (capture->consumed)
-		munmap((void *)capture->consumed, page);
-	if (capture->produced)
-		munmap((void *)capture->produced, page);
+	unmap_position(&capture->data_position);
+	unmap_position(&capture->lifecycle_position);
 	if (capture->muted)
 		munmap(capture->muted, MUTED_BYTES);
 	bpf_link__destroy(capture->resolve_link);
@@ -648,28 +585,45 @@ int capture_fd(const struct capture *capture)
 	return capture->epoll_fd;
 }
 
+static bool is_read_up_to(const struct ring_position *position, unsigned long end)
+{
+	return (long)(*position->consumed - end) >= 0;
+}
+
 int capture_drain(struct capture *capture, struct sequencer *sequencer)
 {
+	unsigned long lifecycle_end =
+		__atomic_load_n(capture->lifecycle_position.produced, __ATOMIC_ACQUIRE);
 	int result;
 
 	capture->sequencer = sequencer;
 	capture->drained = 0;
 	capture->error = 0;
-	capture->stop_at = __atomic_load_n(capture->produced, __ATOMIC_ACQUIRE);
+	capture->stop_at = __atomic_load_n(capture->data_position.produced, __ATOMIC_ACQUIRE);
 	result = ring_buffer__consume(capture->data);
 	if (result >= 0 || result == -EAGAIN)
 		result = ring_buffer__consume(capture->lifecycle);
 	capture->sequencer = NULL;
+	capture->emptied = is_read_up_to(&capture->data_position, capture->stop_at) &&
+			   is_read_up_to(&capture->lifecycle_position, lifecycle_end);
 	if (capture->error)
 		return capture->error;
 	return result < 0 ? result : capture->drained;
 }
 
+uint64_t capture_settled(struct capture *capture, uint64_t now_ns)
+{
+	if (capture->emptied && now_ns > capture->settled_ns)
+		capture->settled_ns = now_ns;
+	return now_ns < capture->settled_ns ? now_ns : capture->settled_ns;
+}
+
 size_t capture_ring_fill(const struct capture *capture)
 {
-	unsigned long consumed = __atomic_load_n(capture->consumed, __ATOMIC_ACQUIRE);
+	const struct ring_position *ring = &capture->data_position;
+	unsigned long consumed = __atomic_load_n(ring->consumed, __ATOMIC_ACQUIRE);
 
-	return __atomic_load_n(capture->produced, __ATOMIC_ACQUIRE) - consumed;
+	return __atomic_load_n(ring->produced, __ATOMIC_ACQUIRE) - consumed;
 }
 
 size_t capture_ring_size(const struct capture *capture)

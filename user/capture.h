@@ -36,6 +36,10 @@ struct capture_options {
 };
 
 #define CAPTURE_REASON_MAX 512
+#define CAPTURE_CAPABILITIES_MAX 64
+
+/* Which of the capabilities that it takes are missing: "CAP_BPF and CAP_PERFMON"; false: none. */
+bool capture_missing_capabilities(char *names);
 
 struct capture;
 
@@ -72,10 +76,17 @@ int capture_fd(const struct capture *capture);
  * Moves what both rings hold at this moment into the sequencer. Returns how
  * many events, or -errno (-EPROTO: a record of another version). Call it at
  * least every 5 ms: records are submitted without a wake-up below a fill level.
- * Read the clock before this call, not after, for the sequencer_pull() that
+ * Read the clock before this call, not after, for the capture_settled() that
  * follows: what came in meanwhile may still sit in one ring and not in the other.
  */
 int capture_drain(struct capture *capture, struct sequencer *sequencer);
+/*
+ * The time for sequencer_pull(): everything older was moved. That is now_ns,
+ * read before the last drain, unless that one met a record which its program
+ * has not finished, because it, or its whole CPU, was stopped in the middle: no
+ * later record can be read before that one.
+ */
+uint64_t capture_settled(struct capture *capture, uint64_t now_ns);
 /* Bytes waiting in the data ring now. */
 size_t capture_ring_fill(const struct capture *capture);
 size_t capture_ring_size(const struct capture *capture);

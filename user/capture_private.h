@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What capture.c, capture_event.c and capture_tables.c share.
+ * What the files of capture share.
  */
 #ifndef NIGHTCLERK_CAPTURE_PRIVATE_H
 #define NIGHTCLERK_CAPTURE_PRIVATE_H
@@ -33,6 +33,12 @@ void capture_event_detach(struct capture_event *event);
 /* Removes the events of runs that were killed. */
 void capture_event_remove_leftovers(void);
 
+/* The kernel's own pages, see kernel/bpf/ringbuf.c: how far a ring was read, and how far it was reserved. */
+struct ring_position {
+	const volatile unsigned long *consumed;
+	const volatile unsigned long *produced;
+};
+
 struct capture {
 	struct capture_bpf *skeleton; /* capture.c only */
 	struct bpf_object *object;
@@ -47,9 +53,7 @@ struct capture {
 	size_t event_count, entry_count;
 	int tree_fd, flows_fd, counters_fd, copies_fd; /* owned by skeleton */
 	size_t data_ring_bytes;
-	/* data ring: the kernel's own pages, see kernel/bpf/ringbuf.c */
-	const volatile unsigned long *consumed;
-	const volatile unsigned long *produced;
+	struct ring_position data_position, lifecycle_position;
 	_Atomic uint64_t *muted;
 	bool own_pid_namespace;
 	uint32_t pid_namespace;
@@ -58,11 +62,20 @@ struct capture {
 	struct sequencer *sequencer;
 	unsigned long stop_at; /* position in the data ring */
 	int drained;
+	bool emptied;	     /* the last drain moved all that the rings held when it began */
+	uint64_t settled_ns; /* capture_settled() */
 	int error;
 };
 
 /* Of either door: bpf/copies.bpf.h. */
 bool capture_is_copy(const char *program_name);
+
+/* From here on, libbpf's first warning is the one that counts. */
+void capture_reason_begin(void);
+/* Into reason, of CAPTURE_REASON_MAX bytes: one line. */
+__attribute__((format(printf, 2, 3))) void capture_reason_say(char *reason, const char *format, ...);
+void capture_reason_load(enum capture_door door, int error, char *reason);
+void capture_reason_attach(enum capture_door door, int error, char *reason);
 
 /* Runs an iterator to its end. 0 or -errno. */
 int capture_iterator_run(const struct bpf_link *link);

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/capability.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -90,27 +89,9 @@ static void look_at_kernel(struct examination *examination)
 
 static void look_at_capabilities(struct examination *examination)
 {
-	static const struct {
-		cap_value_t value;
-		const char *name;
-	} wanted[] = {{CAP_BPF, "CAP_BPF"}, {CAP_PERFMON, "CAP_PERFMON"}};
-	cap_t own = cap_get_proc();
-	cap_flag_value_t admin = CAP_CLEAR;
-	char missing[64] = "";
+	char missing[CAPTURE_CAPABILITIES_MAX];
 
-	if (own)
-		cap_get_flag(own, CAP_SYS_ADMIN, CAP_EFFECTIVE, &admin);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		cap_flag_value_t has = CAP_CLEAR;
-
-		if (own)
-			cap_get_flag(own, wanted[i].value, CAP_EFFECTIVE, &has);
-		if (has != CAP_SET && admin != CAP_SET)
-			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing), "%s%s",
-				 missing[0] ? " and " : "", wanted[i].name);
-	}
-	cap_free(own);
-	if (missing[0]) {
+	if (capture_missing_capabilities(missing)) {
 		char found[96];
 
 		snprintf(found, sizeof(found), "%s missing", missing);

@@ -269,6 +269,7 @@ static void let_through(struct observer *observer, uint64_t until_ns, uint64_t n
 	struct input input = {.kind = INPUT_WIRE, .now_ns = now_ns};
 	uint64_t flow;
 
+	until_ns = capture_settled(observer->capture, until_ns);
 	while (sequencer_pull(observer->sequencer, until_ns, &input.wire.event, &input.wire.payload)) {
 		if (input.wire.event->flags & WIRE_CANARY) {
 			if (observer->canary)

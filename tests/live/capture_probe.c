@@ -164,7 +164,7 @@ static void pull(uint64_t now)
 	int n = capture_drain(capture, sequencer);
 
 	expect(n >= 0, "capture_drain: %d", n);
-	while (sequencer_pull(sequencer, now, &event, &payload))
+	while (sequencer_pull(sequencer, capture_settled(capture, now), &event, &payload))
 		note(event, payload);
 }
 
