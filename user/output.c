@@ -6,12 +6,12 @@
  */
 #include "output.h"
 #include "limits.h"
+#include "output_mark.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@
 struct output {
 	int fd;
 	char *path;
-	char *running_path;
+	struct output_mark *mark; /* NULL = none */
 	struct output_owner owner;
 	struct buffer unwritten;
 	size_t written;	     /* of unwritten: gone already */
@@ -232,7 +232,7 @@ static int look_for_others(struct output *output, const char **ret_notice)
 	if (!output->noticed && ret_notice)
 		*ret_notice = size < output->left_size
 				      ? "was truncated by somebody else, continuing at its new end"
-				      : "holds lines that nightclerk did not write, continuing after them";
+				      : "holds lines that this run did not write, continuing after them";
 	output->noticed = true;
 	output->left_size = size;
 	return ends_mid_line(output->fd, size) ? buffer_append_byte(&output->unwritten, '\n') : 0;
@@ -342,35 +342,14 @@ const char *output_path(const struct output *output)
 
 int output_mark_running(struct output *output, const char *run_id, bool *ret_unclean)
 {
-	char text[64] = "";
-	char *path;
-	int fd, n;
-
 	if (output->left_size < 0) /* a pipe or a terminal has no neighbour */
 		return 0;
-	if (asprintf(&path, "%s.running", output->path) < 0)
-		return -ENOMEM;
-	output->running_path = path;
-	fd = output_owner_open(&output->owner, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return fd;
-	n = (int)read(fd, text, sizeof(text) - 1);
-	if (n > 0) {
-		long pid = strtol(text, NULL, 10);
-
-		*ret_unclean = pid <= 0 || (kill((pid_t)pid, 0) && errno == ESRCH);
-	}
-	n = snprintf(text, sizeof(text), "%ld %s\n", (long)getpid(), run_id);
-	if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
-		n = -1;
-	close(fd);
-	return n < 0 ? -EIO : 0;
+	return output_mark_new(output->path, &output->owner, run_id, &output->mark, ret_unclean);
 }
 
 static void free_output(struct output *output)
 {
 	buffer_done(&output->unwritten);
-	free(output->running_path);
 	free(output->path);
 	free(output);
 }
@@ -388,8 +367,7 @@ int output_close(struct output *output)
 		err = -errno;
 	if (!output->shared_fd && close(output->fd) && !err)
 		err = -errno;
-	if (output->running_path)
-		output_owner_unlink(&output->owner, output->running_path);
+	output_mark_free(output->mark);
 	free_output(output);
 	return err;
 }

@@ -62,9 +62,8 @@ int output_fd(const struct output *output);
 const char *output_path(const struct output *output);
 
 /*
- * A run marks its ledger as in use by a second file beside it, PATH.running,
- * and removes it at a clean end. True in *ret_unclean when one was there whose
- * run is gone: that run ended unclean.
+ * A run marks its ledger as in use (output_mark.h) until output_close(). True in
+ * *ret_unclean when a run that wrote it ended unclean. 0 or -errno.
  */
 int output_mark_running(struct output *output, const char *run_id, bool *ret_unclean);
 

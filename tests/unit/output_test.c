@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "limits.h"
@@ -127,7 +126,7 @@ static void names_foreign_lines_once(void **state)
 	put(place->path, "foreign", O_APPEND);
 	assert_null(notice);
 	assert_int_equal(output_write(output, BYTES("two\n"), &notice), 0);
-	assert_string_equal(notice, "holds lines that nightclerk did not write, continuing after them");
+	assert_string_equal(notice, "holds lines that this run did not write, continuing after them");
 	notice = NULL;
 	put(place->path, "more\n", O_APPEND);
 	output_write(output, BYTES("three\n"), &notice);
@@ -345,47 +344,98 @@ static void a_file_becomes_private(void **state)
 	close(pipe_fds[1]);
 }
 
-static void a_run_that_ended_unclean_is_known_by_its_mark(void **state)
+static void running_path(const struct place *place, const char *run_id, char path[192])
+{
+	snprintf(path, 192, "%s%s%s.running", place->path, run_id ? "." : "", run_id ? run_id : "");
+}
+
+static bool mark(struct output *output, const char *run_id)
+{
+	bool unclean = false;
+
+	assert_int_equal(output_mark_running(output, run_id, &unclean), 0);
+	return unclean;
+}
+
+static void a_run_marks_its_file_until_its_end(void **state)
 {
 	struct place *place = *state;
 	struct output *output = open_at(place->path);
-	char running[160], text[64];
-	bool unclean = false;
-	pid_t pid;
+	char running[192], text[64];
 
-	snprintf(running, sizeof(running), "%s.running", place->path);
-	assert_int_equal(output_mark_running(output, "0123456789abcdef", &unclean), 0);
-	assert_false(unclean);
-	assert_int_equal(access(running, F_OK), 0);
-	output_close(output);
-	assert_int_equal(access(running, F_OK), -1);
-
-	pid = fork(); /* a pid that is certainly gone */
-	if (pid == 0)
-		_exit(0);
-	waitpid(pid, NULL, 0);
-	snprintf(text, sizeof(text), "%ld fedcba9876543210\n", (long)pid);
-	put(running, text, 0);
-	output = open_at(place->path);
-	assert_int_equal(output_mark_running(output, "0123456789abcdef", &unclean), 0);
-	assert_true(unclean);
+	running_path(place, NULL, running);
+	assert_false(mark(output, "0123456789abcdef"));
+	snprintf(text, sizeof(text), "%ld 0123456789abcdef\n", (long)getpid());
+	holds(running, text);
 	output_close(output);
 	assert_int_equal(access(running, F_OK), -1);
 }
 
-static void a_run_that_is_still_on_is_not_unclean(void **state)
+/* Nobody holds its mark: whether its pid is somebody's here does not matter. */
+static void a_run_that_ended_unclean_is_known_by_its_mark(void **state)
+{
+	struct place *place = *state;
+	struct output *output;
+	char first[192], beside[192], text[64];
+
+	running_path(place, NULL, first);
+	running_path(place, "fedcba9876543210", beside);
+	snprintf(text, sizeof(text), "%ld fedcba9876543210\n", (long)getppid());
+	for (int which = 1; which <= 3; which++) {
+		if (which & 1)
+			put(first, text, 0);
+		if (which & 2)
+			put(beside, text, 0);
+		output = open_at(place->path);
+		assert_true(mark(output, "0123456789abcdef"));
+		output_close(output);
+		output = open_at(place->path);
+		assert_false(mark(output, "0123456789abcdef")); /* said once */
+		output_close(output);
+		assert_int_equal(access(first, F_OK), -1);
+		assert_int_equal(access(beside, F_OK), -1);
+	}
+}
+
+static void runs_beside_each_other_have_a_mark_each(void **state)
+{
+	struct place *place = *state;
+	struct output *one = open_at(place->path), *two = open_at(place->path);
+	char first[192], second[192], text[64];
+
+	running_path(place, NULL, first);
+	running_path(place, "2222222222222222", second);
+	assert_false(mark(one, "1111111111111111"));
+	assert_false(mark(two, "2222222222222222"));
+	assert_int_equal(access(first, F_OK), 0);
+	assert_int_equal(access(second, F_OK), 0);
+	output_close(one); /* leaves the other's alone */
+	assert_int_equal(access(first, F_OK), -1);
+	snprintf(text, sizeof(text), "%ld 2222222222222222\n", (long)getpid());
+	holds(second, text);
+	one = open_at(place->path);
+	assert_false(mark(one, "3333333333333333"));
+	output_close(two);
+	assert_int_equal(access(second, F_OK), -1);
+	assert_int_equal(access(first, F_OK), 0);
+	output_close(one);
+}
+
+/* A run that is just starting has made its mark and not locked it yet; another file's mark is not ours. */
+static void a_mark_without_a_word_is_left_alone(void **state)
 {
 	struct place *place = *state;
 	struct output *output = open_at(place->path);
-	char running[160], text[64];
-	bool unclean = false;
+	char beside[192], other[192];
 
-	snprintf(running, sizeof(running), "%s.running", place->path);
-	snprintf(text, sizeof(text), "%ld fedcba9876543210\n", (long)getppid());
-	put(running, text, 0);
-	assert_int_equal(output_mark_running(output, "0123456789abcdef", &unclean), 0);
-	assert_false(unclean);
+	running_path(place, "fedcba9876543210", beside);
+	put(beside, "", 0);
+	snprintf(other, sizeof(other), "%s2.fedcba9876543210.running", place->path);
+	put(other, "1 fedcba9876543210\n", 0);
+	assert_false(mark(output, "0123456789abcdef"));
 	output_close(output);
+	assert_int_equal(unlink(beside), 0);
+	assert_int_equal(unlink(other), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, drop_place)
@@ -406,8 +456,10 @@ int main(void)
 		TEST(a_pipe_is_told_when_its_reader_is_gone),
 		TEST(what_was_made_for_nothing_is_removed),
 		TEST(a_file_becomes_private),
+		TEST(a_run_marks_its_file_until_its_end),
 		TEST(a_run_that_ended_unclean_is_known_by_its_mark),
-		TEST(a_run_that_is_still_on_is_not_unclean),
+		TEST(runs_beside_each_other_have_a_mark_each),
+		TEST(a_mark_without_a_word_is_left_alone),
 	};
 
 	signal(SIGPIPE, SIG_IGN); /* as session.c does */
