@@ -257,6 +257,14 @@ static int keep(struct exchange *exchange, struct bytes plain)
 }
 
 /* All of it or nothing: a part would be taken for the answer. */
+static void keep_nothing(struct exchange *exchange)
+{
+	exchange->call.keep_answer = false;
+	exchange->call.answer = (struct bytes){0};
+	let_go(exchange, exchange->answer.size);
+	buffer_done(&exchange->answer);
+}
+
 static int keep_followed(struct exchange *exchange, struct bytes plain)
 {
 	bool fits = exchange->answer.size + plain.size <= LIMIT_ANSWER_BYTES;
@@ -267,9 +275,7 @@ static int keep_followed(struct exchange *exchange, struct bytes plain)
 	err = fits ? keep(exchange, plain) : -EBADMSG;
 	if (err != -EBADMSG)
 		return err;
-	exchange->call.keep_answer = false;
-	let_go(exchange, exchange->answer.size);
-	buffer_done(&exchange->answer);
+	keep_nothing(exchange);
 	return 0;
 }
 
@@ -346,6 +352,8 @@ void exchange_answer_hole(struct exchange *exchange, uint64_t length)
 	}
 	if (call->answer_use == ANSWER_KEPT || exchange->decoder) /* what follows cannot be read */
 		drop_answer(exchange, 0);
+	else
+		keep_nothing(exchange);
 }
 
 /* Who says that the answer is a stored one: seen in the field, no standard names it. */

@@ -301,6 +301,45 @@ static void a_hole_leaves_bounds_and_no_opinion_of_the_end(void **state)
 	scene_done(&scene);
 }
 
+/* What would be kept of an answer, of which so many bytes before its last ones were lost; -1 = nothing. */
+static int64_t kept_bytes(uint64_t lost)
+{
+	struct scene scene;
+	int64_t kept = -1;
+	char head[128];
+	uint32_t c;
+
+	scene_start(&scene);
+	scene.options.bookings = scene.options.keep_results = true;
+	scene_open(&scene);
+	c = scene_connect(&scene, 100);
+	ask(&scene, c, CHAT, ASK);
+	snprintf(head, sizeof(head), "HTTP/1.1 " JSON "\r\nContent-Length: %zu\r\n\r\n", strlen(WHOLE) + (size_t)lost);
+	scene_send(&scene, c, WIRE_BUILD_SERVER, head);
+	if (lost)
+		scene_lose(&scene, c, WIRE_BUILD_SERVER, lost);
+	scene_send(&scene, c, WIRE_BUILD_SERVER, WHOLE);
+	scene_wait(&scene, 5);
+	scene_finish(&scene, 0);
+	for (size_t i = 0; i < bookings_count(&scene.out.bookings); i++) {
+		const struct booking *booking = bookings_at(&scene.out.bookings, i);
+
+		if (booking->kind == BOOKING_ATTEMPT && booking->attempt.result)
+			kept = (int64_t)booking->attempt.result_size;
+	}
+	bookings_clear(&scene.out.bookings);
+	buffer_done(&scene.out.bookings);
+	scene_done(&scene);
+	return kept;
+}
+
+static void an_answer_with_a_hole_is_not_kept_as_one(void **state)
+{
+	(void)state;
+	assert_int_equal(kept_bytes(0), strlen(WHOLE));
+	assert_int_equal(kept_bytes(20), -1);
+}
+
 /* The one response event of a call that got this answer, its last byte by itself. */
 static json_object *answered(struct scene *scene, const char *head, struct bytes entity)
 {
@@ -395,6 +434,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_model_call_has_no_key),
 		cmocka_unit_test(counts_that_are_none_show_in_the_event_and_in_the_summary),
 		cmocka_unit_test(a_hole_leaves_bounds_and_no_opinion_of_the_end),
+		cmocka_unit_test(an_answer_with_a_hole_is_not_kept_as_one),
 		cmocka_unit_test(an_answer_that_cannot_be_decoded_has_no_opinion_either),
 		cmocka_unit_test(an_error_says_nothing_of_tokens),
 		cmocka_unit_test(a_long_stream_is_followed_to_its_end),
