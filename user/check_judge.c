@@ -34,17 +34,23 @@ static uint64_t later_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* Lines hold microseconds: within one, what the run made of it counts. */
+#define LINE_TIME_NS 1000
+
 /*
- * When the first side closed. Of a client that gave up on a call that was
- * answered later, all that is known is whether later attempts still found the
- * call open.
+ * When the first side closed. Where the line does not say so, of a client that
+ * gave up on a call that was answered later, all that is known is whether later
+ * attempts still found the call open.
  */
 static void set_close(struct call *call, const struct check_call *row)
 {
 	const struct check_response *response = &row->response;
 	uint64_t closed_ns = response->ended_ns;
 
-	if (response->status && row->abandoned)
+	if (response->closed_ns)
+		closed_ns = row->open_until_ns > response->closed_ns && row->open_until_ns - response->closed_ns <= LINE_TIME_NS
+				    ? row->open_until_ns : response->closed_ns;
+	else if (response->status && row->abandoned)
 		closed_ns = later_of(call->seen_ns, row->open_until_ns);
 	else if (response->status)
 		closed_ns = later_of(closed_ns, row->open_until_ns);
@@ -55,6 +61,17 @@ static void set_close(struct call *call, const struct check_call *row)
 		call->server_closed_ns = closed_ns;
 }
 
+/* Had the client, when the head of its answer was sent, not closed yet? */
+static bool in_time(const struct check_call *row)
+{
+	const struct check_response *response = &row->response;
+
+	if (!response->status || response->closed_first != CLOSER_CLIENT || !response->closed_ns ||
+	    response->closed_ns == response->first_ns)
+		return response->status && !row->abandoned;
+	return response->closed_ns > response->first_ns;
+}
+
 static void set_outcome(struct call *call, const struct check_call *row, const struct check_run *run)
 {
 	const struct check_response *response = &row->response;
@@ -62,7 +79,7 @@ static void set_outcome(struct call *call, const struct check_call *row, const s
 
 	call->status = response->status;
 	call->status_ns = response->status ? response->first_ns : 0;
-	call->status_in_time = response->status && !row->abandoned;
+	call->status_in_time = in_time(row);
 	call->response_first_ns = response->first_ns;
 	call->response_last_ns = response->first_ns ? later_of(response->ended_ns, row->open_until_ns) : 0;
 	call->response_complete = response->complete;
@@ -77,9 +94,12 @@ static void set_outcome(struct call *call, const struct check_call *row, const s
 	set_close(call, row);
 	call->client_died = row->owner_gone;
 	call->not_run = row->refused && response->status >= 200 && response->status < 300;
-	/* The run made nothing of it although it came again, or nobody sent it again: either way it counts for nothing. */
-	call->server_read_known = no_answer && run->has_summary && !row->is_earlier;
-	call->server_read_all = false;
+	/*
+	 * Where the line cannot tell yet: the run made nothing of it although it came again, or nobody
+	 * sent it again: either way it counts for nothing.
+	 */
+	call->server_read_known = response->request_read_known || (no_answer && run->has_summary && !row->is_earlier);
+	call->server_read_all = response->request_read_all;
 	call->undecidable |= response->unseen || row->undecidable;
 	call->principal_is_bearer = row->bearer && call->has_principal;
 }

@@ -495,7 +495,7 @@ const char *check_row_response(struct bytes line, struct check_response *ret_res
 {
 	static const char *const names[] = {"t",     "of",	"status",    "http.response.body.size", "response_complete",
 					    "ended", "t_first", "delivered", "delivered_bytes",		"closed_first",
-					    "replayed", "usage", "answer_complete", "usage_refused"};
+					    "replayed", "usage", "answer_complete", "usage_refused", "t_closed", "request_read"};
 	struct bytes values[COUNT_OF(names)];
 	const char *wrong = pick(line, names, COUNT_OF(names), values);
 	struct check_response response = {.ended = CALL_ENDED_NONE};
@@ -513,11 +513,14 @@ const char *check_row_response(struct bytes line, struct check_response *ret_res
 	    !read_bool(values[4], &response.complete) || (ended > CALL_ENDED_CUT && !response.unseen) ||
 	    (!is_absent(values[6]) && !read_time(values[6], &response.first_ns)) || delivered > DELIVERED_NONE ||
 	    (!is_absent(values[8]) && !read_unsigned(values[8], &response.delivered_bytes)) ||
-	    !read_bool(values[10], &response.replayed) || !read_answer(&values[11], &response))
+	    !read_bool(values[10], &response.replayed) || !read_answer(&values[11], &response) ||
+	    (values[14].size && !is_absent(values[14]) && !read_time(values[14], &response.closed_ns)))
 		return "a field of the response is not as it should be";
 	response.status = (unsigned int)status;
 	response.ended = ended > CALL_ENDED_CUT ? CALL_ENDED_NONE : (enum call_ended)ended;
 	response.delivered = (enum call_delivered)delivered;
+	response.request_read_all = json_scan_says(values[15], "all");
+	response.request_read_known = response.request_read_all || json_scan_says(values[15], "part");
 	if (json_scan_says(values[9], "client"))
 		response.closed_first = CLOSER_CLIENT;
 	else if (json_scan_says(values[9], "server"))

@@ -58,6 +58,8 @@ struct check_response {
 	uint64_t delivered_bytes;
 	uint64_t body_bytes;
 	enum call_closer closed_first;
+	uint64_t closed_ns; /* when that was; 0 = not said */
+	bool request_read_known, request_read_all; /* by the server's application */
 	bool replayed;
 	struct usage usage;
 	uint64_t usage_refused;

@@ -330,7 +330,20 @@ static void what_was_answered(struct line *line, const struct call *call)
 	json_milliseconds(&line->json, (int64_t)(call->response_last_ns - request_ns(call)));
 }
 
-/* delivered delivered_bytes closed_first */
+static uint64_t closed_ns(const struct call *call)
+{
+	switch (call->closed_first) {
+	case CLOSER_CLIENT:
+		return call->client_closed_ns;
+	case CLOSER_SERVER:
+		return call->server_closed_ns;
+	case CLOSER_NOBODY:
+		break;
+	}
+	return 0;
+}
+
+/* delivered delivered_bytes closed_first t_closed request_read */
 static void what_was_read(struct line *line, const struct call *call)
 {
 	static const char *const closers[] = {
@@ -342,6 +355,11 @@ static void what_was_read(struct line *line, const struct call *call)
 	else
 		line_unsigned(line, "delivered_bytes", call->delivered_bytes);
 	line_text(line, "closed_first", closers[call->closed_first]);
+	if (closed_ns(call))
+		line_time(line, "t_closed", closed_ns(call));
+	else
+		line_text(line, "t_closed", NULL);
+	line_text(line, "request_read", !call->server_read_known ? "unknown" : call->server_read_all ? "all" : "part");
 }
 
 /* usage answer_complete finish_reason response_model response_id usage_refused model_key */

@@ -698,6 +698,72 @@ static void another_policy_judges_events_anew(void **state)
 	scene_done(&scene);
 }
 
+/* How the first of the calls goes that a policy keeps quiet: no finding tells of it, only its own lines. */
+enum first_call { GAVE_UP_BEFORE, GAVE_UP_AFTER, LATE_ANSWER, NEVER_READ, READ };
+
+static void play_quiet_pair(struct scene *scene, enum first_call way)
+{
+	uint32_t c = scene_connect(scene, 100);
+
+	if (way == NEVER_READ)
+		scene_hold_reads(scene, c, WIRE_BUILD_SERVER);
+	send_post(scene, c, "", "{\"a\":1}");
+	scene_wait(scene, 5);
+	if (way == GAVE_UP_BEFORE || way == LATE_ANSWER)
+		scene_close(scene, c, WIRE_BUILD_CLIENT);
+	if (way == NEVER_READ || way == READ)
+		scene_abort(scene, c, WIRE_BUILD_SERVER);
+	scene_wait(scene, 5);
+	post(scene, 100, "", "{\"a\":1}", OK_ANSWER);
+	if (way == GAVE_UP_AFTER)
+		scene_close(scene, c, WIRE_BUILD_CLIENT);
+	if (way == LATE_ANSWER || way == GAVE_UP_AFTER)
+		scene_send(scene, c, WIRE_BUILD_SERVER, OK_ANSWER);
+}
+
+/* From the lines of a run whose policy made nothing of either call: as it would have been judged without that policy. */
+static void how_a_call_went_is_known_without_a_finding(void **state)
+{
+	static const struct {
+		enum first_call way;
+		enum finding finding;
+		enum severity severity;
+	} rows[] = {
+		{GAVE_UP_BEFORE, FINDING_DUP_AFTER_TIMEOUT, SEVERITY_MEDIUM},
+		{GAVE_UP_AFTER, FINDING_DUP_IN_FLIGHT, SEVERITY_MEDIUM},
+		{LATE_ANSWER, FINDING_DUP_AFTER_TIMEOUT, SEVERITY_HIGH},
+		{NEVER_READ, FINDING_NONE, SEVERITY_NULL},
+		{READ, FINDING_DUP_AFTER_NO_RESPONSE, SEVERITY_MEDIUM},
+	};
+	static const char quiet[] = "{\"rules\":[{\"match\":{},\"class\":\"read\"}]}";
+	static const char other[] = "{\"rules\":[{\"match\":{\"path\":\"/other\"},\"class\":\"read\"}]}";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct policy *policy = NULL, *another = NULL;
+		struct policy_error error;
+		struct check_lines *check;
+		struct scene scene;
+
+		assert_int_equal(policy_parse(BYTES(other), &another, &error), 0);
+		assert_int_equal(policy_parse(BYTES(quiet), &policy, &error), 0);
+		scene_start(&scene);
+		scene.options.policy = policy;
+		scene_open(&scene);
+		play_quiet_pair(&scene, rows[i].way);
+		scene_finish(&scene, 0);
+		check = judge_events(&scene, &no_overrides, another);
+		if (rows[i].finding == FINDING_NONE)
+			assert_null(group(check, 0));
+		else
+			found(check, rows[i].finding, rows[i].severity);
+		check_lines_free(check);
+		scene_done(&scene);
+		policy_free(policy);
+		policy_free(another);
+	}
+}
+
 /* A run with a policy, judged again with the same one and without it. */
 static void the_runs_own_policy_is_asked_for(void **state)
 {
@@ -921,6 +987,7 @@ int main(void)
 		cmocka_unit_test(the_command_line_outranks_policy_and_run),
 		cmocka_unit_test(strict_raises),
 		cmocka_unit_test(another_policy_judges_events_anew),
+		cmocka_unit_test(how_a_call_went_is_known_without_a_finding),
 		cmocka_unit_test(the_runs_own_policy_is_asked_for),
 		cmocka_unit_test(an_exact_match_is_not_weaker_again),
 		cmocka_unit_test(a_broken_line_is_named_and_the_rest_is_judged),

@@ -431,6 +431,8 @@ static void writes_every_field_of_a_whole_response_in_order(void **state)
 				    .reasoning_tokens = 0,
 				    .final = true,
 				    .seen = true};
+	call.client_closed_ns = 3 * SECOND + SECOND / 2;
+	call.server_read_known = call.server_read_all = true;
 	call.answer_complete = true;
 	call.finish_reason = BYTES("stop");
 	call.response_model = BYTES("demo");
@@ -445,6 +447,7 @@ static void writes_every_field_of_a_whole_response_in_order(void **state)
 		    "\"response_complete\":true,\"ended\":\"length\",\"t_first\":1790000002.200000,"
 		    "\"ms\":101.235,"
 		    "\"delivered\":\"all\",\"delivered_bytes\":120,\"closed_first\":\"client\","
+		    "\"t_closed\":1790000003.500000,\"request_read\":\"all\","
 		    "\"retry_after\":30,"
 		    "\"replayed\":true,\"usage\":{\"input_tokens\":9,\"output_tokens\":3,\"cached_"
 		    "tokens\":null,\"cache_write_tokens\":2,"
@@ -465,13 +468,14 @@ static void a_call_without_an_answer_is_closed_by_a_response_of_nulls(void **sta
 	call.client_closed_ns = 4 * SECOND;
 	call.server_closed_ns = 3 * SECOND;
 	call.closed_first = CLOSER_SERVER;
+	call.server_read_known = true;
 	assert_line(event_response(&context, &call, &out),
 		    "{\"kind\":\"response\",\"t\":1790000003.000000,\"run\":\"00c0ffee00c0ffee\","
 		    "\"of\":\"aa000000000000000000000000000055\",\"status\":null,\"http.response."
 		    "body.size\":null,"
 		    "\"response_complete\":false,\"ended\":\"none\",\"t_first\":null,\"ms\":null,"
 		    "\"delivered\":\"unknown\",\"delivered_bytes\":null,\"closed_first\":"
-		    "\"server\",\"retry_after\":null,"
+		    "\"server\",\"t_closed\":1790000003.000000,\"request_read\":\"part\",\"retry_after\":null,"
 		    "\"replayed\":false,\"usage\":null,\"answer_complete\":null,\"finish_reason\":null,"
 		    "\"response_model\":null,\"response_id\":null,\"usage_refused\":0,\"model_key\":null}\n");
 	call.server_closed_ns = 0;
@@ -482,7 +486,9 @@ static void a_call_without_an_answer_is_closed_by_a_response_of_nulls(void **sta
 	assert_part(event_response(&context, &call, &out), "\"t\"",
 		    "\"t\":1790000002.123456,\"run\"");
 	assert_part(event_response(&context, &call, &out), "\"closed_first\"",
-		    "\"closed_first\":null,\"retry_after\"");
+		    "\"closed_first\":null,\"t_closed\":null,\"request_read\":\"part\",\"retry_after\"");
+	call.server_read_known = false;
+	assert_part(event_response(&context, &call, &out), "\"request_read\"", "\"request_read\":\"unknown\",\"retry_after\"");
 }
 
 static void an_answer_that_could_not_be_seen_is_unknown_and_not_absent(void **state)
