@@ -237,6 +237,15 @@ func main() {
 
 
 @fact
+def a_64_mib_upload_keeps_its_raw_hash(live):
+    with open(live.path("upload"), "wb") as file:
+        for n in range(64):
+            file.write(bytes([n]) * (1 << 20))
+    result = compare(live, ["sh", "-c", 'curl -sf -o /dev/null -T upload "$URL"'], 1)
+    equal([(line["len"], line["canon"]) for line in result.ledger], [(64 << 20, "raw")], "length and kind")
+
+
+@fact
 def many_small_writes_and_one_vector_of_a_thousand_pieces(live):
     script = live.write("client.py", """
 import os, socket, urllib.parse

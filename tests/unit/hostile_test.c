@@ -153,6 +153,35 @@ static void a_chunk_of_64_bits_is_waited_for_without_memory(void **state)
 	assert_int_equal(bytes_in("in_messages"), bytes_in("accepted"));
 }
 
+/* Of a body over 8 MiB the text is let go; its hash goes on. */
+static void a_64_mib_upload_keeps_its_raw_hash(void **state)
+{
+	struct buffer piece = coded_zeros(MIB);
+	struct digest_state *hash = digest_state_new();
+	uint32_t c = scene_connect(&scene, 4711);
+	char hex[2 * DIGEST_BYTES + 1];
+	struct digest digest;
+
+	(void)state;
+	assert_int_equal(digest_start(hash), 0);
+	for (int i = 0; i < 64; i++)
+		assert_int_equal(digest_add(hash, buffer_bytes(&piece)), 0);
+	assert_int_equal(digest_finish(hash, &digest), 0);
+	hex_of(digest.byte, DIGEST_BYTES, hex);
+	scene_send(&scene, c, WIRE_BUILD_CLIENT, "PUT /file HTTP/1.1\r\nHost: h\r\n" JSON "Content-Length: 67108864\r\n\r\n");
+	send_for_long(c, WIRE_BUILD_CLIENT, buffer_bytes(&piece), 64 * MIB, 17 * MIB);
+	scene_send(&scene, c, WIRE_BUILD_SERVER, CREATED);
+	assert_int_equal(scene_finish(&scene, 0), 0);
+	assert_string_equal(said(0, "request_complete"), "true");
+	assert_string_equal(said(0, "len"), "67108864");
+	assert_string_equal(said(0, "sha_raw"), hex);
+	assert_string_equal(said(0, "sha"), hex);
+	assert_string_equal(said(0, "canon"), "raw");
+	assert_string_equal(said(0, "canon_why"), "body over 8 MiB");
+	digest_state_free(hash);
+	buffer_done(&piece);
+}
+
 /* An answer's body is only counted. */
 static void an_answer_without_an_end_takes_no_memory(void **state)
 {
@@ -731,6 +760,7 @@ int main(void)
 		TEST(a_chunk_size_of_a_billion_zeros_ends_the_stream),
 		TEST(a_chunk_extension_of_1_gib_ends_the_stream),
 		TEST(a_chunk_of_64_bits_is_waited_for_without_memory),
+		TEST(a_64_mib_upload_keeps_its_raw_hash),
 		TEST(an_answer_without_an_end_takes_no_memory),
 		TEST(a_request_line_without_an_end_is_given_up),
 		TEST(a_million_headers_are_parsed_and_not_kept),
