@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What cannot be read is said, never passed over: TLS, HTTP/2, WebSocket; and what is no HTTP at all is let be."""
 
+import os
 import subprocess
 
-from harness import check, contains, equal, fact, play, wait_for_line
+from harness import Skip, check, contains, equal, fact, play, wait_for_line
 
 
 def tls_server(live):
@@ -103,6 +104,67 @@ def a_websocket_is_undecidable_after_its_handshake(live):
     equal(count["in_blind"], 10 + 7, "blind bytes")
     equal(count["accepted"], count["in_messages"] + count["in_holes"] + count["in_blind"], "accepted bytes")
     live.run(command, ["--allow-blind", "websocket"]).expect(0)
+
+
+TUNNEL = """
+import socket, threading
+server = socket.create_server(("127.0.0.1", 0))
+def serve():
+    s, _ = server.accept()
+    data = b""
+    while b"\\r\\n\\r\\n" not in data: data += s.recv(4096)
+    s.sendall(b"HTTP/1.1 200 Connection established\\r\\n\\r\\n")
+    assert s.recv(4096) == b"POST /in HTTP/1.1\\r\\n\\r\\n"
+    s.sendall(b"HTTP/1.1 204 N\\r\\n\\r\\n")
+    s.close()
+thread = threading.Thread(target=serve); thread.start()
+c = socket.create_connection(server.getsockname())
+c.sendall(b"CONNECT far.example:443 HTTP/1.1\\r\\nHost: far.example:443\\r\\n\\r\\n")
+while b"\\r\\n\\r\\n" not in c.recv(4096): pass
+c.sendall(b"POST /in HTTP/1.1\\r\\n\\r\\n")
+while c.recv(4096): pass
+thread.join()
+"""
+
+
+@fact
+def a_connect_tunnel_is_undecidable_after_its_200(live):
+    command = ["/usr/bin/python3", live.write("client.py", TUNNEL)]
+    result = live.run(command).expect(11)
+    contains(result.stderr, "): 1 connect\n", "stderr")
+    equal([(line["method"], line["host"]) for line in result.ledger], [("CONNECT", "far.example:443")], "ledger")
+    equal([(b["blind_kind"], b["bytes_out"], b["bytes_in"]) for b in result.of_kind("blind")], [("connect", 21, 18)], "blind records")
+    live.run(command, ["--allow-blind", "connect"]).expect(0)
+
+
+MULTIPATH = """
+import socket, threading
+server = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+server.bind(("127.0.0.1", 0))
+server.listen()
+def serve():
+    s, _ = server.accept()
+    s.recv(4096)
+    s.sendall(b"HTTP/1.1 204 N\\r\\n\\r\\n")
+    s.close()
+thread = threading.Thread(target=serve); thread.start()
+c = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+c.connect(server.getsockname())
+c.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+while c.recv(4096): pass
+thread.join()
+"""
+
+
+@fact
+def an_mptcp_connection_is_undecidable_and_named(live):
+    if not os.path.exists("/proc/sys/net/mptcp/enabled"):
+        raise Skip("this kernel has no MPTCP")
+    command = ["/usr/bin/python3", live.write("client.py", MULTIPATH)]
+    result = live.run(command).expect(11)
+    contains(result.stderr, "mptcp", "stderr")
+    equal([event["blind_kind"] for event in result.of_kind("blind")], ["mptcp"], "blind records")
+    live.run(command, ["--allow-blind", "mptcp"]).expect(0)
 
 
 REDIS = """
