@@ -225,21 +225,6 @@ static __noinline bool first_bytes_fit(const struct call *call, u64 length)
 	return true;
 }
 
-static __noinline int flow_mute_both(struct flow *flow)
-{
-	struct tuple reverse;
-	struct flow *peer;
-
-	if (!flow)
-		return 0;
-	flow->muted = 1;
-	tuple_reverse(&flow->tuple, &reverse);
-	peer = tuple_holder(&reverse);
-	if (peer && peer->id == flow->peer_id)
-		peer->muted = 1;
-	return 0;
-}
-
 /* ---- the walk ---- */
 
 /* The current element of the array. */
@@ -303,7 +288,7 @@ static __always_inline bool walk_step(struct call *call, struct flow *flow)
 		hole_add(call, flow, length, cause);
 	call->left -= length;
 	if (!cause && !call->offset && !first_bytes_fit(call, length)) {
-		flow_mute_both(flow);
+		flow->muted = 1; /* the other end may yet answer in HTTP: it has first bytes of its own */
 		call->left = 0;
 	}
 	call->offset += length;
