@@ -177,6 +177,7 @@ void connection_free(struct connection *connection)
 		buffer_done(&pending);
 		connection_free_reader(connection, side);
 	}
+	connection_proof_stop(connection);
 	while (connection->first) {
 		struct exchange *exchange = connection->first;
 

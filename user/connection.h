@@ -35,7 +35,7 @@ struct connection_result {
 	struct call *call;
 	struct connection_name name;
 	bool from_client;
-	bool matters; /* CONNECTION_BROKEN: HTTP had been spoken before */
+	bool matters; /* CONNECTION_BROKEN: it is HTTP for certain */
 	bool refused, datagram; /* CONNECTION_OFF_LOOPBACK: by --confine; UDP */
 	uint64_t offset;
 	uint64_t length;

@@ -34,43 +34,55 @@ void connection_give_up(struct connection *connection, const char *why)
 	}
 }
 
-/* What gave it up; while the next request is looked for, the kernel goes on copying. */
+/* What gave it up; while something of it is still looked for, the kernel goes on copying. */
 static struct connection_result *push_given_up(struct connection *connection, enum connection_step step, uint64_t now_ns)
 {
 	struct connection_result *result = connection_push_about(connection, step, now_ns);
 
-	if (result && connection->search.on)
+	if (result && (connection->search.on || connection->proof.on))
 		result->flow[SIDE_CLIENT] = result->flow[SIDE_SERVER] = 0;
 	return result;
 }
 
+static void push_broken(struct connection *connection, enum connection_side side, uint64_t offset, const char *reason,
+			bool matters, uint64_t now_ns)
+{
+	struct connection_result *result = push_given_up(connection, CONNECTION_BROKEN, now_ns);
+
+	if (!result)
+		return;
+	result->from_client = side == SIDE_CLIENT;
+	result->offset = offset;
+	result->reason = reason;
+	result->matters = matters;
+}
+
 void connection_go_blind(struct connection *connection, enum blind_kind kind, uint64_t now_ns)
 {
+	bool http = kind == BLIND_OTHER && connection_proof_start(connection);
+
 	connection->blind = true;
 	connection->blind_kind = kind;
 	connection_give_up(connection, "the stream cannot be read");
 	if (kind == BLIND_JOINED_LATE)
 		connection_search_start(connection);
 	push_given_up(connection, CONNECTION_BLIND, now_ns);
+	if (http)
+		push_broken(connection, SIDE_CLIENT, 0, "no request line, and an answer to it", true, now_ns);
 }
 
 static void break_off(struct connection *connection, enum connection_side side, uint64_t offset, const char *reason,
 		      uint64_t now_ns)
 {
-	struct connection_result *result;
+	/* A hole keeps the run from being clean by itself. */
+	bool http = reason == bytes_missing ? connection->spoke_http : connection_proof_start(connection);
 
 	if (strcmp(reason, OUT_OF_MEMORY) == 0) /* so says http.h */
 		connection->shared->out_of_memory = true;
 	connection_give_up(connection, reason);
 	if (reason == bytes_missing)
 		connection_search_start(connection);
-	result = push_given_up(connection, CONNECTION_BROKEN, now_ns);
-	if (!result)
-		return;
-	result->from_client = side == SIDE_CLIENT;
-	result->offset = offset;
-	result->reason = reason;
-	result->matters = connection->spoke_http;
+	push_broken(connection, side, offset, reason, http, now_ns);
 }
 
 /* ---- readers ---- */
@@ -268,6 +280,23 @@ static void take_response(struct connection *connection, struct bytes input, uin
 /* No kernel says so: a FIN and a RST count every byte before them. */
 #define AFTER_THE_END "bytes after the end of the stream"
 
+/* Does the first line name a version of HTTP, if only one that nobody speaks? */
+static bool names_http(struct bytes first)
+{
+	struct bytes line;
+
+	while (first.size && (first.data[0] == '\r' || first.data[0] == '\n'))
+		bytes_take(&first, 1);
+	line = bytes_take(&first, bytes_find(first, '\n'));
+	while (line.size) {
+		bytes_take(&line, bytes_find(line, ' '));
+		bytes_take(&line, 1);
+		if (line.size >= 5 && bytes_equal_nocase((struct bytes){line.data, 5}, BYTES("HTTP/")))
+			return true;
+	}
+	return false;
+}
+
 /* The first bytes of the client decide what the connection speaks. */
 static void decide(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event)
 {
@@ -293,6 +322,7 @@ static void decide(struct connection *connection, struct bytes input, uint64_t o
 		return;
 	}
 	first = connection_pending_take(connection, SIDE_CLIENT);
+	client->says_http = names_http(buffer_bytes(&first));
 	connection_read_on(connection, buffer_bytes(&first), client->pending_offset, event);
 	buffer_done(&first);
 }
@@ -327,6 +357,8 @@ static void take_bytes(struct connection *connection, enum connection_side side,
 {
 	struct end *end = &connection->end[side];
 
+	if (connection->proof.on)
+		connection_proof_in(connection, side, piece, event->when_ns);
 	if (connection->given_up && side == SIDE_CLIENT && !end->finished) {
 		connection_search_in(connection, piece, event);
 	} else if (connection->given_up) {
@@ -388,6 +420,8 @@ static void take_hole(struct connection *connection, enum connection_side side, 
 	struct connection_result *result;
 
 	if (connection->given_up) {
+		if (connection->proof.on)
+			connection_proof_in(connection, side, piece, now_ns);
 		connection_count_blind(connection, side, piece->length);
 		if (side == SIDE_CLIENT)
 			connection_search_drop(connection);

@@ -3,7 +3,8 @@
  * What is inside a connection. Private to connection*.c: connection.c takes the
  * events and queues the results, connection_bytes.c makes messages of the two
  * streams, connection_calls.c makes calls of the messages, connection_search.c
- * finds the next message where the thread was lost.
+ * finds the next message where the thread was lost, connection_proof.c tells
+ * whether what could not be read was HTTP.
  *
  * Nothing here fails: what memory was missing for sets shared->out_of_memory.
  */
@@ -22,6 +23,7 @@ struct end {
 	bool ended;    /* its WIRE_END came */
 	bool finished; /* it will send nothing more: FIN or RST */
 	bool decided;  /* client: its first bytes were an HTTP request line */
+	bool says_http; /* client: its first line names a version of HTTP, good or bad */
 	struct stream stream;
 	struct http_reader *reader;
 	struct buffer pending;	 /* bytes that cannot be read yet: too few to tell, or no request to answer */
@@ -48,6 +50,14 @@ struct search {
 	const char *resumed;  /* what the next call has to say of what was before it; NULL = nothing */
 };
 
+/* Given up before HTTP was spoken: the other end may yet show that it was. */
+struct proof {
+	bool on;
+	enum connection_side of; /* whose first bytes are due */
+	struct buffer first;	 /* those so far */
+	uint64_t unanswered;	 /* bytes of the other one meanwhile */
+};
+
 struct connection {
 	struct connection_shared *shared;
 	struct connection_name name;
@@ -65,6 +75,7 @@ struct connection {
 	enum blind_kind blind_kind;
 	enum call_closer closed_first;
 	struct search search;
+	struct proof proof;
 };
 
 /* ---- connection.c: results ---- */
@@ -114,6 +125,15 @@ void connection_search_in(struct connection *connection, const struct stream_pie
 			  const struct wire_event *event);
 /* The thread is lost again, or all is over: what was kept is counted. */
 void connection_search_drop(struct connection *connection);
+
+/* ---- connection_proof.c ---- */
+
+/* While it is being given up: true when it was HTTP for certain; otherwise the other end may yet show it. */
+bool connection_proof_start(struct connection *connection);
+/* Where connection->proof.on: bytes, or a hole, of either side. They are counted elsewhere. */
+void connection_proof_in(struct connection *connection, enum connection_side side, const struct stream_piece *piece,
+			 uint64_t now_ns);
+void connection_proof_stop(struct connection *connection);
 
 /* ---- connection_calls.c ---- */
 

@@ -35,7 +35,7 @@ void gate_count_request(struct gate *gate, const struct call *call);
 void gate_count_answer(struct gate *gate, const struct call *call);
 /* A stream turned out to be blind; when it has ended, blind_add() tells whose it was. */
 void gate_count_blind(struct gate *gate, enum blind_kind kind);
-/* matters: HTTP had been spoken on that stream, so a call may hide behind the break. */
+/* matters: that stream is HTTP for certain, so a call may hide behind the break. */
 void gate_count_broken(struct gate *gate, bool matters);
 
 /*

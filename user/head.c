@@ -30,6 +30,7 @@ struct head_reader {
 	llhttp_t parser;
 	enum http_side side;
 	enum place place;
+	bool saw_version;
 	const char *reason; /* set by callbacks too: they can only stop llhttp */
 
 	struct http_head head; /* field_count grows as fields are kept */
@@ -169,6 +170,7 @@ static struct head_reader *reader_of(llhttp_t *parser)
 
 static int on_version_complete(llhttp_t *parser)
 {
+	reader_of(parser)->saw_version = true;
 	return llhttp_get_http_major(parser) != 1 ? refuse(reader_of(parser), "not HTTP/1.x") : 0;
 }
 
@@ -509,6 +511,7 @@ void head_reader_begin(struct head_reader *reader)
 	}
 	buffer_clear(&reader->text);
 	reader->head = (struct http_head){.side = reader->side};
+	reader->saw_version = false;
 	reader->reason = NULL;
 	reader->last_byte = 0;
 	reader->place = reader->side == HTTP_REQUEST ? IN_METHOD : IN_LLHTTP;
@@ -543,4 +546,9 @@ const char *head_reader_reason(const struct head_reader *reader)
 size_t head_reader_held(const struct head_reader *reader)
 {
 	return reader->text.capacity + reader->field_capacity * sizeof(*reader->fields);
+}
+
+bool head_reader_saw_version(const struct head_reader *reader)
+{
+	return reader->saw_version;
 }

@@ -31,6 +31,7 @@ enum head_step head_reader_feed(struct head_reader *reader, struct bytes *input)
 /* Lent until head_reader_begin(). keep_alive says what the head says; http.c knows more. */
 struct http_head *head_reader_head(struct head_reader *reader);
 size_t head_reader_held(const struct head_reader *reader); /* bytes of memory that grow with a head */
+bool head_reader_saw_version(const struct head_reader *reader);
 const char *head_reader_reason(const struct head_reader *reader); /* static text */
 
 #endif

@@ -270,6 +270,11 @@ bool http_reader_fresh(const struct http_reader *reader)
 	return http_reader_idle(reader) && !reader->closed && !reader->answers_head && !reader->answers_connect;
 }
 
+bool http_reader_saw_version(const struct http_reader *reader)
+{
+	return head_reader_saw_version(reader->heads);
+}
+
 bool http_reader_in_head(const struct http_reader *reader)
 {
 	return reader->phase == PHASE_HEAD;

@@ -112,6 +112,8 @@ bool http_reader_idle(const struct http_reader *reader);
 bool http_reader_fresh(const struct http_reader *reader);
 /* Bytes of memory that grow with what was sent: those of the head. */
 size_t http_reader_held(const struct http_reader *reader);
+/* The start line of the head in progress named a version, which may be the reason why it was refused. */
+bool http_reader_saw_version(const struct http_reader *reader);
 /* Inside a head that is not complete yet. */
 bool http_reader_in_head(const struct http_reader *reader);
 

@@ -3,7 +3,9 @@
 """What cannot be read is said, never passed over: TLS, HTTP/2, WebSocket; and what is no HTTP at all is let be."""
 
 import os
+import socket
 import subprocess
+import threading
 
 from harness import Skip, check, contains, equal, fact, play, wait_for_line
 
@@ -69,6 +71,44 @@ server.listen(8082, "127.0.0.1", () => console.log("ready"));
     contains(result.stderr, "h2", "stderr")
     equal([event["blind_kind"] for event in result.of_kind("blind")], ["h2"], "blind records")
     live.run(command, ["--allow-blind", "h2"]).expect(0)
+
+
+ANY_BYTES = """
+import socket, sys
+for _ in range(2):
+    s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+    s.sendall(sys.argv[2].encode())
+    while s.recv(1000):
+        pass
+"""
+
+
+def answer_all(answer):
+    """A server outside of the scope that answers the first bytes of each connection. Its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            connection, _ = listener.accept()
+            connection.recv(65536)
+            connection.sendall(answer)
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)
+            connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return str(listener.getsockname()[1])
+
+
+@fact
+def what_is_answered_in_http_was_http(live):
+    post = "POST /charges HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi"
+    http, other = answer_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), answer_all(b"+PONG\r\n")
+    for first in ("PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n" + post, " " + post, "\ufeff" + post):
+        result = live.run(["/usr/bin/python3", "-c", ANY_BYTES, http, first]).expect(11)
+        equal([event["reason"] for event in result.of_kind("broken")],
+              ["an answer to a request that could not be read"] * 2, "broken streams")
+        live.run(["/usr/bin/python3", "-c", ANY_BYTES, other, first]).expect(0)
 
 
 WEBSOCKET = """
