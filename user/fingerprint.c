@@ -26,10 +26,16 @@ struct fingerprinter {
 	struct buffer hint;  /* lent as call->retry_hint */
 };
 
+/* Whom a call is for, what it is to do, and to what or to which part of it. */
 static const char *const tenant_headers[] = {
 	"stripe-account", "openai-organization", "openai-project", "anthropic-workspace",
 	"x-amz-target",	  "mcp-method",		 "mcp-name",	   "x-http-method-override",
 	"x-http-method",  "x-method-override",
+	"soapaction",	  "destination",	 "depth", /* RFC 4918: COPY, MOVE */
+	"content-range",  "upload-offset",	 "upload-length",  "upload-metadata", /* tus */
+	"x-goog-upload-command", "x-goog-upload-offset",
+	"x-amz-copy-source", "x-amz-copy-source-range", "x-ms-copy-source", "x-ms-range",
+	"dropbox-api-arg",
 };
 
 static const char *const retry_markers[] = {
@@ -224,6 +230,8 @@ static int add_tenant_headers(struct digest_state *hash, const struct http_head 
 	for (size_t i = 0; i < COUNT_OF(tenant_headers); i++) {
 		struct bytes name = bytes_of_string(tenant_headers[i]);
 
+		if (!http_head_find(head, name))
+			continue;
 		for (size_t j = 0; j < head->field_count && !err; j++) {
 			if (!bytes_equal_nocase(head->fields[j].name, name))
 				continue;

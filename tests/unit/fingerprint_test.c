@@ -74,6 +74,10 @@ static void counts_every_tenant_header(void **state)
 		"Stripe-Account", "OpenAI-Organization", "OpenAI-Project", "anthropic-workspace",
 		"X-Amz-Target",	  "Mcp-Method",		 "Mcp-Name",	   "X-HTTP-Method-Override",
 		"X-HTTP-Method",  "X-Method-Override",
+		"SOAPAction",	  "Destination",	 "Depth",	   "Content-Range",
+		"Upload-Offset",  "Upload-Length",	 "Upload-Metadata", "X-Goog-Upload-Command",
+		"X-Goog-Upload-Offset", "x-amz-copy-source", "x-amz-copy-source-range", "x-ms-copy-source",
+		"x-ms-range",	  "Dropbox-API-Arg",
 	};
 	struct call_build without, with, same, other;
 
