@@ -16,7 +16,7 @@
 
 #define CANARY_PATIENCE_S 20
 
-static const char request[] = "POST /canary HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+static const char request[] = "POST /canary HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: " CANARY_AGENT "\r\nContent-Type: application/json\r\n"
 			      "Content-Length: 13\r\n\r\n{\"canary\": 1}";
 static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
 
@@ -199,7 +199,7 @@ void canary_release(struct canary *canary)
 
 void canary_feed(struct canary *canary, const struct input *input)
 {
-	static const char finding[] = "\"finding\":\"dup_after_success\",\"severity\":\"high\"";
+	static const char finding[] = "\"finding\":\"dup_after_success\",\"severity\":\"info\"";
 
 	pipeline_feed(canary->pipeline, input);
 	if (canary->out.events.size &&

@@ -12,6 +12,9 @@
 
 #define CANARY_REASON_MAX 256
 
+/* Its User-Agent: to a nightclerk that watches this one the canary is telemetry (classify.c). */
+#define CANARY_AGENT "nightclerk-canary"
+
 struct canary;
 
 /*
@@ -23,7 +26,7 @@ int canary_start(struct canary **ret_canary, uint32_t *ret_client, uint32_t *ret
 void canary_release(struct canary *canary);
 /* One event that carries WIRE_CANARY. */
 void canary_feed(struct canary *canary, const struct input *input);
-/* The duplicate was found: dup_after_success, high, of the second of two requests. */
+/* The duplicate was found: dup_after_success, at most info as all telemetry, of the second of two requests. */
 bool canary_seen(const struct canary *canary);
 /*
  * True when both children have ended, or the client has failed; then reason says what kept them from

@@ -6,6 +6,7 @@
  */
 #include "classify.h"
 
+#include "canary.h"
 #include "classify_rules.h"
 #include "policy.h"
 #include "rpc_answer.h"
@@ -41,6 +42,7 @@ static const struct method_rule methods[] = {
 	{WORD("PROPFIND"), "method PROPFIND", true, false, false},
 	{WORD("REPORT"), "method REPORT", true, false, false},
 	{WORD("SEARCH"), "method SEARCH", true, false, false},
+	{WORD("CONNECT"), "method CONNECT", true, false, false}, /* a tunnel: what is done is done inside it */
 };
 
 /* A method that nobody here knows may do anything, and its path is not trusted either. */
@@ -94,13 +96,28 @@ static const struct method_rule *method_rule(const struct call *call,
 	return &unknown_method;
 }
 
+/* Another nightclerk's self-test, in a run that it was started in. */
+static bool classify_canary(const struct call *call, struct class_verdict *ret_verdict)
+{
+	const struct http_field *agent;
+
+	if (!bytes_equal(call->path, BYTES("/canary")) || !call->head)
+		return false;
+	agent = http_head_find(call->head, BYTES("User-Agent"));
+	if (!agent || !bytes_equal(agent->value, BYTES(CANARY_AGENT)))
+		return false;
+	*ret_verdict = (struct class_verdict){
+		.class = CLASS_TELEMETRY, .source = CLASS_BY_PROTOCOL, .by = "nightclerk's own canary"};
+	return true;
+}
+
 /* Protocol > tool name > path. */
 static bool judge_post(struct classifier *classifier, struct call *call,
 		       const struct class_fields *fields, struct class_verdict *ret_verdict)
 {
 	struct path_tail tail = classify_paths_tail(call->path);
 
-	return classify_aws(call, fields, ret_verdict) ||
+	return classify_canary(call, ret_verdict) || classify_aws(call, fields, ret_verdict) ||
 	       classify_graphql(call, &tail, &classifier->scratch, ret_verdict) ||
 	       classify_llm(call, &tail, ret_verdict) ||
 	       classify_jsonrpc(call, &tail, fields, classifier->tools, ret_verdict) ||

@@ -39,6 +39,7 @@ static void takes_a_method_at_its_word(void **state)
 		{"PROPFIND", CLASS_READ, "method PROPFIND", false},
 		{"REPORT", CLASS_READ, "method REPORT", false},
 		{"SEARCH", CLASS_READ, "method SEARCH", false},
+		{"CONNECT", CLASS_READ, "method CONNECT", false},
 		{"POST", CLASS_MUTATING, "method POST", false},
 		{"PATCH", CLASS_MUTATING, "method PATCH", false},
 		{"PUT", CLASS_MUTATING, "method PUT", true},
