@@ -8,9 +8,11 @@
 static void print_help(const char *verb)
 {
 	if (strcmp(verb, "mark") == 0)
-		printf("usage: nightclerk mark [LABEL]\n\n"
+		printf("usage: nightclerk mark [--] [LABEL]\n\n"
 		       "Inside `nightclerk run`: starts a new attempt window. Calls after it are not\n"
-		       "compared with calls before it, so two tests may rightly send the same body.\n");
+		       "compared with calls before it, so two tests may rightly send the same body.\n"
+		       "What follows -- is the label, whatever it is; of a label over %d bytes the\n"
+		       "front is kept.\n", CONTROL_LABEL_MAX);
 	else
 		printf("usage: nightclerk sync\n\n"
 		       "Inside `nightclerk run`: returns once every call up to now is judged and\n"
@@ -43,35 +45,42 @@ static int explain(const char *verb, enum control_result result)
 	return EXIT_USAGE;
 }
 
-static int ask(int argc, char **argv, enum control_verb verb)
+/* The front of a label, cut between two characters. */
+static struct bytes front_of(struct bytes label)
 {
-	struct bytes label = {0};
-	int most = verb == CONTROL_MARK ? 2 : 1;
-
-	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		print_help(argv[0]);
-		return 0;
-	}
-	if (argc > most || (argc > 1 && argv[1][0] == '-')) {
-		fprintf(stderr, "nightclerk %s: takes %s; see nightclerk %s --help\n", argv[0],
-			verb == CONTROL_MARK ? "one label at most" : "nothing", argv[0]);
-		return EXIT_USAGE;
-	}
-	if (argc > 1)
-		label = bytes_of_string(argv[1]);
-	if (label.size > CONTROL_LABEL_MAX) {
-		fprintf(stderr, "nightclerk mark: the label is longer than %d bytes\n", CONTROL_LABEL_MAX);
-		return EXIT_USAGE;
-	}
-	return explain(argv[0], control_ask(verb, label));
+	if (label.size <= CONTROL_LABEL_MAX)
+		return label;
+	label.size = CONTROL_LABEL_MAX;
+	while (label.size && (label.data[label.size] & 0xc0) == 0x80)
+		label.size--;
+	return label;
 }
 
 int cmd_mark(int argc, char **argv)
 {
-	return ask(argc, argv, CONTROL_MARK);
+	bool named = argc > 1 && strcmp(argv[1], "--") == 0;
+	int at = named ? 2 : 1;
+
+	if (!named && argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		print_help(argv[0]);
+		return 0;
+	}
+	if (argc > at + 1) {
+		fprintf(stderr, "nightclerk mark: takes one label at most; see nightclerk mark --help\n");
+		return EXIT_USAGE;
+	}
+	return explain(argv[0], control_ask(CONTROL_MARK, front_of(bytes_of_string(argc > at ? argv[at] : ""))));
 }
 
 int cmd_sync(int argc, char **argv)
 {
-	return ask(argc, argv, CONTROL_SYNC);
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		print_help(argv[0]);
+		return 0;
+	}
+	if (argc > 1) {
+		fprintf(stderr, "nightclerk sync: takes nothing; see nightclerk sync --help\n");
+		return EXIT_USAGE;
+	}
+	return explain(argv[0], control_ask(CONTROL_SYNC, (struct bytes){0}));
 }

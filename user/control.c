@@ -266,15 +266,28 @@ static pid_t parent_of(pid_t pid)
 	return parent;
 }
 
-static bool is_ancestor(pid_t wanted)
+/* Our parent, its parent, and so on. */
+struct ancestry {
+	pid_t pid[ANCESTORS_MAX];
+	size_t count;
+};
+
+static void find_ancestors(struct ancestry *ancestry)
 {
 	pid_t pid = getpid();
 
-	for (int depth = 0; depth < ANCESTORS_MAX && pid > 1; depth++) {
+	ancestry->count = 0;
+	while (ancestry->count < ANCESTORS_MAX && pid > 1) {
 		pid = parent_of(pid);
-		if (pid == wanted)
-			return true;
+		ancestry->pid[ancestry->count++] = pid;
 	}
+}
+
+static bool is_ancestor(const struct ancestry *ancestry, pid_t wanted)
+{
+	for (size_t i = 0; i < ancestry->count; i++)
+		if (ancestry->pid[i] == wanted)
+			return true;
 	return false;
 }
 
@@ -308,30 +321,60 @@ static enum control_result ask_one(const char *name, pid_t claimed, struct bytes
 	return result;
 }
 
-/* Every observer of this network namespace: ancestors in the first pass, the others in the second. */
-static enum control_result ask_pass(bool ancestors, struct bytes request, bool *any)
+/* The next name of an observer in /proc/net/unix, in line; NULL = no more. */
+static char *next_name(FILE *file, char *line, size_t size, pid_t *ret_pid)
 {
-	enum control_result result = CONTROL_NO_OBSERVER;
-	FILE *file = fopen("/proc/net/unix", "re");
-	char line[512];
-
-	if (!file)
-		return CONTROL_NO_OBSERVER;
-	while ((result == CONTROL_NO_OBSERVER || result == CONTROL_REFUSED) && fgets(line, sizeof(line), file)) {
+	while (fgets(line, (int)size, file)) {
 		char *name = strstr(line, " @" NAME_PREFIX);
-		pid_t pid;
 
 		if (!name)
 			continue;
 		name += 2;
 		name[strcspn(name, "\n")] = '\0';
-		pid = (pid_t)strtol(name + strlen(NAME_PREFIX), NULL, 10);
+		*ret_pid = (pid_t)strtol(name + strlen(NAME_PREFIX), NULL, 10);
+		return name;
+	}
+	return NULL;
+}
+
+/* Asks that ancestor; 0 = every observer that is none. One that refuses is no reason to stop. */
+static enum control_result ask_those(pid_t ancestor, const struct ancestry *ancestry, struct bytes request, bool *any)
+{
+	enum control_result result = CONTROL_NO_OBSERVER;
+	FILE *file = fopen("/proc/net/unix", "re");
+	char line[512], *name;
+	pid_t pid;
+
+	if (!file)
+		return CONTROL_NO_OBSERVER;
+	while ((result == CONTROL_NO_OBSERVER || result == CONTROL_REFUSED) &&
+	       (name = next_name(file, line, sizeof(line), &pid))) {
 		*any = true;
-		if (is_ancestor(pid) == ancestors)
+		if (ancestor ? pid == ancestor : !is_ancestor(ancestry, pid))
 			result = ask_one(name, pid, request);
 	}
 	fclose(file);
 	return result;
+}
+
+/* Of runs inside one another the innermost answers: that is the one which the caller was started in. */
+static enum control_result ask_all(struct bytes request, bool *any)
+{
+	enum control_result result = CONTROL_NO_OBSERVER;
+	struct ancestry ancestry;
+
+	find_ancestors(&ancestry);
+	for (size_t i = 0; i < ancestry.count; i++) {
+		enum control_result said = ask_those(ancestry.pid[i], &ancestry, request, any);
+
+		if (said != CONTROL_NO_OBSERVER)
+			result = said;
+		if (said != CONTROL_NO_OBSERVER && said != CONTROL_REFUSED)
+			return said;
+		if (i == 0 && !*any)
+			return CONTROL_NO_OBSERVER;
+	}
+	return result == CONTROL_NO_OBSERVER ? ask_those(0, &ancestry, request, any) : result;
 }
 
 enum control_result control_ask(enum control_verb verb, struct bytes label)
@@ -345,9 +388,7 @@ enum control_result control_ask(enum control_verb verb, struct bytes label)
 		err = buffer_append(&request, label);
 	if (err)
 		return CONTROL_FAILED;
-	result = ask_pass(true, buffer_bytes(&request), &any);
-	if (result == CONTROL_NO_OBSERVER)
-		result = ask_pass(false, buffer_bytes(&request), &any);
+	result = ask_all(buffer_bytes(&request), &any);
 	buffer_done(&request);
 	return result == CONTROL_NO_OBSERVER && any ? CONTROL_REFUSED : result;
 }

@@ -4,7 +4,7 @@
  * observer's pid and 128 random bits.
  *
  * The asking side looks for a name that carries the pid of one of its
- * ancestors, so nothing has to be handed down; where the ancestry is cut (a
+ * ancestors, the nearest first, so nothing has to be handed down; where the ancestry is cut (a
  * daemon, a pid namespace) it asks every observer of its network namespace,
  * and those it does not belong to refuse. The observer knows the caller by
  * SO_PEERCRED and answers only processes in its scope.
@@ -61,7 +61,7 @@ uint64_t control_refused(const struct control *control);
 
 /* ---- the asking side ---- */
 
-/* Asks the observer of this process; waits until it has answered. */
+/* Asks the observer of this process; waits until it has answered. The label has CONTROL_LABEL_MAX bytes at most. */
 enum control_result control_ask(enum control_verb verb, struct bytes label);
 
 #endif

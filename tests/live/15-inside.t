@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 
-from harness import BUILD, NIGHTCLERK, ROOT, check, contains, equal, fact, play
+from harness import BUILD, NIGHTCLERK, ROOT, check, contains, equal, fact, play, read_lines
 
 # The full count of the acceptance test takes minutes: NIGHTCLERK_REPEATS=50.
 REPEATS = int(os.environ.get("NIGHTCLERK_REPEATS", "3"))
@@ -120,6 +120,44 @@ def a_mark_stands_between_the_calls_around_it(live):
     result = live.run(["sh", "-c", script], env=inside(live, mock)).expect(10)
     equal([row["mark"] for row in result.ledger], [None, "second", "", ""], "marks")
     equal([(name, event["attempt"]) for name, _, event in result.findings()], [("dup_after_success", 2)], "findings")
+
+
+@fact
+def every_name_of_a_test_is_a_label(live):
+    names = ["--help", "-h", "-x", "--", "a b", "x" * 255 + "\u00e9" * 9]
+    script = f"""
+import subprocess
+for name in {names!r}:
+    subprocess.run(["nightclerk", "mark", "--", name], check=True)
+for label in (["-v"], []):
+    subprocess.run(["nightclerk", "mark", *label], check=True)
+help = subprocess.run(["nightclerk", "mark", "--help"], check=True, stdout=subprocess.PIPE).stdout
+assert help.startswith(b"usage: nightclerk mark [--] [LABEL]\\n"), help
+assert subprocess.run(["nightclerk", "mark", "a", "b"], stderr=subprocess.DEVNULL).returncode == 2
+"""
+    result = live.run(["/usr/bin/python3", "-c", script], env=inside(live, live.mock())).expect(0)
+    equal([event["label"] for event in result.of_kind("mark")], [*names[:-1], "x" * 255, "-v", ""], "labels")
+
+
+@fact
+def of_runs_inside_one_another_the_inner_one_is_marked(live):
+    mock = live.mock()
+    for number in range(REPEATS * 2):
+        inner = live.path(f"inner-{number}")
+        script = f"curl -s -o /dev/null {mock.url} -d a=1; nightclerk mark in; nightclerk sync; curl -s -o /dev/null {mock.url} -d a=1"
+        command = [NIGHTCLERK, "run", "--ledger", inner, "--quiet", "--", "sh", "-c", script]
+        result = live.run(command, env=inside(live, mock)).expect(10)
+        equal([row["mark"] for row in read_lines(inner)], [None, "in"], "the inner run's marks")
+        equal([row["mark"] for row in result.ledger if row["path"] == "/v1/charges"], [None, None], "the outer run's")
+
+
+@fact
+def a_nightclerk_inside_a_run_is_no_duplicate(live):
+    for command in (["doctor"], ["run", "--quiet", "--ledger", "/dev/null", "--", "true"]):
+        result = live.run([NIGHTCLERK, *command]).expect(0)
+        equal(result.findings(), [], f"{command[0]}'s findings")
+        equal({row["class_by"] for row in result.ledger}, {"nightclerk's own canary"}, "why")
+        check(result.ledger, "its canary is in the ledger: it crossed loopback")
 
 
 @fact
