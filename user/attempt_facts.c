@@ -129,8 +129,16 @@ static uint32_t tokens_of(int64_t tokens)
 	return tokens < TOKENS_NOT_SAID ? (uint32_t)tokens : TOKENS_NOT_SAID - 1;
 }
 
+/* A model's answer that HTTP had whole, but for bytes that we did not see: its end may be among them. */
+static bool end_unseen(const struct call *call)
+{
+	return call->class == CLASS_LLM && call->status >= 200 && call->status < 300 && call->response_complete &&
+	       call->response_holes && !call->answer_complete;
+}
+
 static void usage_of(const struct call *call, struct attempt_facts *facts)
 {
+	facts->undecidable = facts->undecidable || end_unseen(call);
 	facts->answer_cut = call->response_complete && call->answer_unfinished;
 	facts->usage_seen = call->usage.seen;
 	facts->usage_final = call->usage.final;

@@ -180,6 +180,17 @@ static bool is_fetched_later(const struct usage_reader *reader)
 	       reader->stands.background.size && !reader->stands.terminal;
 }
 
+/*
+ * In a form whose end we would know. Events with a count in them may be of an
+ * API that ends in a way of its own; a JSON text ends with its last bracket.
+ */
+static bool has_begun(const struct usage_reader *reader, const struct usage_reading *reading)
+{
+	bool inside = reader->framing == FRAMING_JSON && !json_stream_is_outside(&reader->json);
+
+	return reading->known || (inside && reading->counted);
+}
+
 static struct bytes text_of(const struct usage_text *kept)
 {
 	return (struct bytes){kept->text, kept->size};
@@ -201,7 +212,7 @@ void usage_reader_answer(const struct usage_reader *reader, struct model_answer 
 	if (is_fetched_later(reader))
 		answer.finish_reason = text_of(&reading->background);
 	else
-		answer.unfinished = reading->known && !answer.complete && !reader->gap;
+		answer.unfinished = has_begun(reader, reading) && !answer.complete && !reader->gap;
 	answer.usage.final = answer.usage.seen && (answer.complete || reader->stands.stopped) && !reader->gap;
 	*ret_answer = answer;
 }

@@ -181,7 +181,7 @@ static void take_count(struct usage_reading *now, enum usage_count count, enum j
 {
 	if (step == JSON_STREAM_NULL || step == JSON_STREAM_CLOSE)
 		return;
-	now->known = true;
+	now->counted = true;
 	now->counts[count] = step == JSON_STREAM_NUMBER ? tokens_of(text) : REFUSED;
 	now->refused += now->counts[count] == REFUSED;
 }
@@ -204,8 +204,12 @@ static void keep_first(struct usage_text *kept, const struct json_stream *json)
 
 static void take_type(struct usage_reading *now, struct bytes type)
 {
-	static const char *const last[] = {"message_stop",	 "response.completed",	 "response.incomplete",
-					   "response.failed",	 "interaction.complete", "interaction.completed"};
+	static const char *const last[] = {
+		"message_stop",				      /* Anthropic */
+		"response.completed", "response.incomplete", "response.failed",
+		"interaction.complete", "interaction.completed", /* Gemini */
+		"image_generation.completed", "image_edit.completed", "speech.audio.done", "transcript.text.done",
+	};
 
 	now->known = now->known || bytes_starts_with(type, BYTES("message_")) ||
 		     bytes_starts_with(type, BYTES("response.")) || bytes_starts_with(type, BYTES("interaction."));
@@ -313,7 +317,7 @@ void usage_reading_take(struct usage_reading *now, enum json_stream_step step, c
 	else if (says == MARK_ERROR && step != JSON_STREAM_NULL)
 		now->failed = true;
 	else if (says == MARK_STOP_REASON && step == JSON_STREAM_NULL)
-		now->marker_due = true;
+		now->known = now->marker_due = true;
 	else if (step == JSON_STREAM_STRING)
 		take_text(now, says, json);
 }

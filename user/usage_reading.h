@@ -40,7 +40,8 @@ struct usage_text {
 struct usage_reading {
 	int64_t counts[COUNT_COUNT];
 	unsigned int refused;
-	bool known;	    /* a member came that a model's answer has */
+	bool counted;	    /* a count came, whatever it said */
+	bool known;	    /* a member came that tells an API of which we know how its answers end */
 	bool terminal;	    /* its marker came */
 	bool stopped;	    /* the reason came, and the marker is to follow: counts are final */
 	bool marker_due;    /* a marker was there and says: not yet */

@@ -242,6 +242,27 @@ static void what_models_said_is_read_back(void **state)
 	}
 }
 
+/* The hole may hold the end of the model's answer. */
+static void a_hole_in_a_model_s_answer_is_undecidable_again(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	begin(&scene);
+	for (int attempt = 0; attempt < 2; attempt++) {
+		uint32_t c = scene_connect(&scene, 100);
+
+		scene_send(&scene, c, WIRE_BUILD_CLIENT,
+			   "POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n"
+			   "{\"model\":\"m\"}");
+		scene_wait(&scene, 1);
+		scene_send(&scene, c, WIRE_BUILD_SERVER, "HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\ndata: {\"type\":\"message_start\"}\n\n");
+		scene_lose(&scene, c, WIRE_BUILD_SERVER, 38);
+		scene_wait(&scene, 5);
+	}
+	same_as_live(&scene, "a hole in a model's answer");
+}
+
 static void an_attempt_that_was_open_stays_one(void **state)
 {
 	struct scene scene;
@@ -969,6 +990,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_case_is_judged_as_live),
 		cmocka_unit_test(what_models_said_is_read_back),
+		cmocka_unit_test(a_hole_in_a_model_s_answer_is_undecidable_again),
 		cmocka_unit_test(an_attempt_that_was_open_stays_one),
 		cmocka_unit_test(a_server_that_never_read_the_request_is_remembered),
 		cmocka_unit_test(two_bearer_tokens_are_known_from_the_finding),

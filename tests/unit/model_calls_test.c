@@ -59,6 +59,10 @@ static const struct talk talks[] = {
 	 NULL, false, "llm_billed_twice high 1-2"},
 	{"events of a form that nobody knows", MESSAGES, ASK, END_WHOLE, SSE, "data: {\"hello\":1}\n\n", NULL, NULL, false,
 	 "llm_repeat info 1-2"},
+	{"a count, in events of a form that nobody knows", MESSAGES, ASK, END_WHOLE, SSE, "data: {\"usage\":{\"input_tokens\":1}}\n\n",
+	 NULL, NULL, false, "llm_repeat info 1-2"},
+	{"an image in events", "POST /v1/images/generations HTTP/1.1", "{\"model\":\"i\",\"prompt\":\"Hi\"}", END_WHOLE, SSE,
+	 "data: {\"type\":\"image_generation.completed\",\"usage\":{\"input_tokens\":1}}\n\n", NULL, NULL, false, "llm_repeat info 1-2"},
 	{"in the background", "POST /v1/responses HTTP/1.1", "{\"model\":\"m\",\"input\":\"Hi\",\"background\":true}", END_WHOLE, JSON,
 	 "{\"id\":\"r\",\"status\":\"queued\"}", NULL, NULL, false, "llm_repeat info 1-2"},
 	{"500", CHAT, ASK, END_WHOLE, "500 No", "", NULL, NULL, false, "llm_maybe_billed_twice medium 1-2"},
@@ -360,6 +364,44 @@ static json_object *answered(struct scene *scene, const char *head, struct bytes
 	return scene_event(scene, "response", 0);
 }
 
+/* So the same prompt again is a second bill or a mere repeat: nobody can tell. */
+static void behind_a_hole_that_may_hold_the_end_a_repeat_is_undecidable(void **state)
+{
+	static const struct {
+		const char *rest;
+		const char *stands;
+	} rows[] = {
+		{"\n\ndata: {\"type\":\"ping\"}\n\n", "undecidable null 1-2"},
+		{"\n\ndata: {\"type\":\"message_stop\"}\n\n", "llm_repeat info 1-2"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct talk whole = {.end = END_WHOLE, .answer = SSE, .entity = ENDED};
+		struct scene scene;
+		char begin[512], found[128];
+		uint32_t c;
+
+		scene_start(&scene);
+		scene_open(&scene);
+		c = scene_connect(&scene, 100);
+		ask(&scene, c, MESSAGES, ASK);
+		snprintf(begin, sizeof(begin), "HTTP/1.1 " SSE "\r\nContent-Length: %zu\r\n\r\n" BEGUN,
+			 strlen(BEGUN) + 50 + strlen(rows[i].rest));
+		scene_send(&scene, c, WIRE_BUILD_SERVER, begin);
+		scene_lose(&scene, c, WIRE_BUILD_SERVER, 50);
+		scene_send(&scene, c, WIRE_BUILD_SERVER, rows[i].rest);
+		scene_wait(&scene, 5);
+		c = scene_connect(&scene, 100);
+		ask(&scene, c, MESSAGES, ASK);
+		end(&scene, c, &whole);
+		assert_int_equal(scene_finish(&scene, 0), 11);
+		scene_standing(&scene, found, sizeof(found));
+		assert_string_equal(found, rows[i].stands);
+		scene_done(&scene);
+	}
+}
+
 /* What cannot be decoded is not read on, and nothing is said of its end. */
 static void an_answer_that_cannot_be_decoded_has_no_opinion_either(void **state)
 {
@@ -434,6 +476,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_model_call_has_no_key),
 		cmocka_unit_test(counts_that_are_none_show_in_the_event_and_in_the_summary),
 		cmocka_unit_test(a_hole_leaves_bounds_and_no_opinion_of_the_end),
+		cmocka_unit_test(behind_a_hole_that_may_hold_the_end_a_repeat_is_undecidable),
 		cmocka_unit_test(an_answer_with_a_hole_is_not_kept_as_one),
 		cmocka_unit_test(an_answer_that_cannot_be_decoded_has_no_opinion_either),
 		cmocka_unit_test(an_error_says_nothing_of_tokens),

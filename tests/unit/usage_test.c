@@ -280,7 +280,13 @@ static void an_answer_is_complete_when_its_own_marker_came(void **state)
 		{"{\"stop\":true,\"stop_type\":\"none\",\"tokens_predicted\":3}", "-/3/-/-/- final complete - - -"},
 		/* several texts, or an array of them, have no end of their own */
 		{"{\"n\":1}\n{\"n\":2}\n", "- - - - - -"},
-		{"[{\"usageMetadata\":{\"promptTokenCount\":3}}]", "3/-/-/-/- bound unfinished - - -"},
+		{"[{\"usageMetadata\":{\"promptTokenCount\":3}}]", "3/-/-/-/- bound - - - -"},
+		/* events of an API that has an end of its own */
+		{"data: {\"usage\":{\"input_tokens\":5}}\n\n", "5/-/-/-/- bound - - - -"},
+		{"data: {\"type\":\"image_generation.partial_image\"}\n\ndata: {\"type\":\"image_generation.completed\","
+		 "\"usage\":{\"input_tokens\":50,\"output_tokens\":100}}\n\n",
+		 "50/100/-/-/- final complete - - -"},
+		{"data: {\"type\":\"transcript.text.done\",\"usage\":{\"input_tokens\":5}}\n\n", "5/-/-/-/- final complete - - -"},
 		/* fetched later */
 		{"{\"id\":\"r\",\"status\":\"queued\",\"usage\":null}", "- - - queued r -"},
 		{"{\"id\":\"r\",\"status\":\"in_progress\"}", "- - - in_progress r -"},
