@@ -148,6 +148,7 @@ static void forget(struct call *call)
 	call->protocol = PROTOCOL_NONE;
 	call->mcp_continuation = false;
 	call->mcp_lists_tools = false;
+	call->mcp_tool_guessed = false;
 	call->tool = (struct bytes){0};
 	call->model = (struct bytes){0};
 }

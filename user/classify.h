@@ -22,7 +22,7 @@ void classifier_set_policy(struct classifier *classifier, const struct policy *p
 
 /*
  * Fills rule, class, class_source, class_by, idempotent_hint, tool, model, protocol,
- * known_write, mcp_continuation and mcp_lists_tools of a call whose request is
+ * known_write and the mcp fields of a call whose request is
  * whole. The body, where it is held, is the plain entity: content codings are
  * undone. class_by is static text or the policy's; tool and model point into the call itself,
  * so a call that is copied must be classified again.

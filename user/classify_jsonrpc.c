@@ -189,6 +189,7 @@ static struct class_verdict judge_tool(const struct rpc_context *context,
 
 	if (!message->tool_cut && by_annotation(context, message->tool, &verdict))
 		return verdict;
+	context->call->mcp_tool_guessed = true;
 	if (classify_names_tool(message->tool, &verdict))
 		return verdict;
 	return verdict_of(CLASS_MUTATING, CLASS_BY_PROTOCOL, "mcp tools/call");

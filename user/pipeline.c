@@ -107,15 +107,21 @@ static struct bytes apply_masks(struct pipeline *pipeline, struct call *call, st
 	return changed == 1 ? buffer_bytes(&pipeline->unmasked) : text;
 }
 
-/* What this server said of its tools may be among what was lost: a tool's name alone accuses nobody then. */
-static bool tools_unseen(const struct pipeline *pipeline, const struct call *call)
+/* What this server said of its tools may be among what was lost: a tool of which nothing is known accuses nobody then. */
+static bool tools_unseen(const struct pipeline *pipeline, const struct endpoint *server)
 {
 	if (pipeline->memory_lost || pipeline->unseen_count == UNSEEN_TOOLS_MAX)
 		return true;
 	for (size_t i = 0; i < pipeline->unseen_count; i++)
-		if (memcmp(&pipeline->unseen[i], &call->server, sizeof(call->server)) == 0)
+		if (memcmp(&pipeline->unseen[i], server, sizeof(*server)) == 0)
 			return true;
 	return false;
+}
+
+static void note_tools_unseen(struct pipeline *pipeline, const struct endpoint *server)
+{
+	if (!tools_unseen(pipeline, server))
+		pipeline->unseen[pipeline->unseen_count++] = *server;
 }
 
 /* Class first: which members of a body are volatile depends on the protocol that was recognised. */
@@ -127,7 +133,7 @@ static void identify(struct pipeline *pipeline, struct call *call)
 	lost(pipeline, call_body_canonical(&pipeline->body, call, &text));
 	lost(pipeline, classify_call(pipeline->classifier, call));
 	lost(pipeline, model_keys_call(pipeline->model_keys, call, text));
-	if (call->protocol == PROTOCOL_MCP && call->class_source < CLASS_BY_PROTOCOL && tools_unseen(pipeline, call))
+	if (call->mcp_tool_guessed && call->class_source != CLASS_BY_POLICY && tools_unseen(pipeline, &call->server))
 		call->undecidable = true;
 	changed = classify_comparable_text(call, text, &pipeline->comparable);
 	if (changed == 1)
@@ -193,8 +199,7 @@ static void learn(struct pipeline *pipeline, struct call *call)
 	bool may_list = call->mcp_lists_tools || call->request_holes;
 
 	if (may_list && (call->undecidable || call->request_holes || call->response_holes)) {
-		if (!tools_unseen(pipeline, call))
-			pipeline->unseen[pipeline->unseen_count++] = call->server;
+		note_tools_unseen(pipeline, &call->server);
 		return;
 	}
 	if (call->answer_use != ANSWER_KEPT || !call->response_complete)
@@ -373,7 +378,8 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 		attempts_close(pipeline->attempts, result->call);
 		hops_close(pipeline->hops, result->call);
 		break;
-	case CONNECTION_HOLE:
+	case CONNECTION_HOLE: /* a whole call may be in it */
+		note_tools_unseen(pipeline, &result->name.server);
 		lost(pipeline, event_hole(line, &result->name, result->from_client, result->offset, result->length,
 					  result->cause, result->now_ns, events));
 		break;

@@ -232,13 +232,42 @@ static void stands_as_it_should(void **state)
 	scene_done(&scene);
 }
 
+/* The request that lists the tools is lost whole; what the server said of its tools with it. */
+static void a_list_of_tools_that_was_lost_leaves_tools_undecidable(void **state)
+{
+	static const struct step call = {MCP, MCP_CALL(1, "t", ""), NULL}, pay = {"POST /pay", "{}", NULL};
+	char found[512];
+	struct scene scene;
+	uint32_t c;
+
+	(void)state;
+	scene_start(&scene);
+	scene_open(&scene);
+	c = scene_connect(&scene, 100);
+	scene_lose(&scene, c, WIRE_BUILD_CLIENT, 120);
+	scene_wait(&scene, 10);
+	for (int i = 0; i < 4; i++) {
+		c = scene_connect(&scene, 100);
+		send_request(&scene, c, i < 2 ? &call : &pay);
+		scene_wait(&scene, 1);
+		send_answer(&scene, c, NULL);
+		scene_wait(&scene, 10);
+	}
+	assert_int_equal(scene_finish(&scene, 0), 10);
+	scene_standing(&scene, found, sizeof(found));
+	/* What has nothing to do with tools is judged as ever. */
+	assert_string_equal(found, "undecidable null 1-2; dup_after_success high 3-4");
+	scene_done(&scene);
+}
+
 #define TALKS (sizeof(talks) / sizeof(talks[0]))
 
 int main(void)
 {
-	struct CMUnitTest tests[TALKS];
+	struct CMUnitTest tests[TALKS + 1];
 
 	for (size_t i = 0; i < TALKS; i++)
 		tests[i] = (struct CMUnitTest){talks[i].what, stands_as_it_should, NULL, NULL, (void *)&talks[i]};
-	return _cmocka_run_group_tests("protocols", tests, TALKS, NULL, NULL);
+	tests[TALKS] = (struct CMUnitTest)cmocka_unit_test(a_list_of_tools_that_was_lost_leaves_tools_undecidable);
+	return _cmocka_run_group_tests("protocols", tests, TALKS + 1, NULL, NULL);
 }
