@@ -169,7 +169,7 @@ struct call {
 	bool mcp_continuation; /* an MCP call again, with the input that the server asked for */
 	bool not_run;	       /* the answer says that it never was: a JSON-RPC error from before the method */
 	bool mcp_tool_guessed; /* a tools/call, and its server said nothing of that tool */
-	bool mcp_lists_tools;  /* a tools/list: its answer is worth learning from */
+	bool mcp_lists_tools;  /* a tools/list, or the rest of its answer: worth learning from */
 	uint8_t tool_text[CALL_NAME_BYTES]; /* what tool and model point at: the body goes before the call does */
 	uint8_t model_text[CALL_NAME_BYTES];
 

@@ -143,6 +143,17 @@ static void judge_policy(const struct classifier *classifier, struct call *call,
 	verdict->known_write = call->rule->class == CLASS_MUTATING;
 }
 
+/* MCP up to 2025-11-25: the answer to a cut tools/list may come with the rest of its stream, to a GET. */
+static bool resumes_mcp(const struct call *call, const struct class_fields *fields)
+{
+	struct path_tail tail;
+
+	if (!fields->resumes || !bytes_equal(call->method, BYTES("GET")))
+		return false;
+	tail = classify_paths_tail(call->path);
+	return fields->mcp || bytes_equal_nocase(tail.last, BYTES("mcp"));
+}
+
 static void forget(struct call *call)
 {
 	call->protocol = PROTOCOL_NONE;
@@ -168,6 +179,7 @@ int classify_call(struct classifier *classifier, struct call *call)
 					       .idempotent = method->idempotent};
 	}
 	judge_policy(classifier, call, &verdict);
+	call->mcp_lists_tools = call->mcp_lists_tools || resumes_mcp(call, &fields);
 	call->class = verdict.class;
 	call->class_source = verdict.source;
 	call->class_by = verdict.by;

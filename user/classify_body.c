@@ -50,6 +50,8 @@ struct class_fields classify_body_fields(const struct http_head *head)
 
 		if (first == 'm')
 			take_mcp(&fields, field);
+		else if (first == 'l' && bytes_equal_nocase(field->name, BYTES("Last-Event-ID")))
+			fields.resumes = true;
 		if (first != 'x')
 			continue;
 		if (bytes_equal_nocase(field->name, BYTES("X-Amz-Target")))

@@ -61,6 +61,7 @@ struct class_fields {
 	struct bytes mcp_method;
 	struct bytes mcp_name;
 	bool mcp; /* a field that only MCP has */
+	bool resumes; /* the rest of a stream of events is asked for */
 };
 struct class_fields classify_body_fields(const struct http_head *head); /* head may be NULL */
 
