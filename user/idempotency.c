@@ -311,6 +311,38 @@ static struct bytes with_comma(struct bytes json, const struct candidate *candid
 	return (struct bytes){start, (size_t)(end - start)};
 }
 
+/* The one field of that name in a canonical form; false when there is none, an empty one, or more. */
+static bool find_field(struct bytes form, struct bytes wanted, struct bytes *ret_value)
+{
+	unsigned int found = 0;
+
+	while (form.size) {
+		struct bytes value = bytes_take(&form, bytes_find(form, '&')), name = bytes_take(&value, bytes_find(value, '='));
+
+		bytes_take(&form, 1);
+		bytes_take(&value, 1);
+		if (!bytes_equal(name, wanted))
+			continue;
+		found++;
+		*ret_value = value;
+	}
+	return found == 1 && ret_value->size && ret_value->size <= BODY_KEY_BYTES_MAX;
+}
+
+/* The Query protocol of AWS. The field stays a part of the comparison, since a form is compared by its hash. */
+static void find_form_key(struct call *call, struct bytes form)
+{
+	struct bytes value;
+
+	if (find_field(form, BYTES("ClientToken"), &value))
+		call->idem_from = "body.ClientToken";
+	else if (find_field(form, BYTES("ClientRequestToken"), &value))
+		call->idem_from = "body.ClientRequestToken";
+	else
+		return;
+	set_key(call, IDEM_PRESENT, value);
+}
+
 int idempotency_body_key(struct call *call, struct bytes json, struct buffer *text,
 			 struct bytes *ret_member)
 {
@@ -318,6 +350,8 @@ int idempotency_body_key(struct call *call, struct bytes json, struct buffer *te
 	int err;
 
 	*ret_member = (struct bytes){0};
+	if (call->idem_state == IDEM_ABSENT && call->canon == CANONICAL_FORM && call->protocol == PROTOCOL_AWS)
+		find_form_key(call, json);
 	if (call->idem_state != IDEM_ABSENT || call->canon != CANONICAL_JSON ||
 	    !json_scan_is_object(json))
 		return 0;

@@ -29,6 +29,8 @@ int idempotency_key(struct call *call, struct buffer *text);
  * keys. json is canonical. Fills idem_state,
  * idem and idem_from ("body.requestId"); *ret_member becomes the slice of json
  * (the member with one comma) that is not part of the comparison, or empty.
+ * Of a form of AWS's Query protocol, json is its canonical text, and the key is
+ * its ClientToken or ClientRequestToken, a slice of it.
  * A name that comes twice, an empty text and one over 1,024 bytes are no key.
  * 0 or -ENOMEM.
  */

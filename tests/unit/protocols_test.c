@@ -32,6 +32,7 @@ struct talk {
 };
 
 #define MCP "POST /mcp"
+#define FORM "POST / HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded; charset=utf-8"
 #define MCP_CALL(id, name, more) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"tools/call\",\"params\":{\"name\":\"" name "\",\"arguments\":{}" more "}}"
 #define TOOLS(hints) "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"t\",\"annotations\":{" hints "}}]}}"
 #define LIST "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"
@@ -179,6 +180,21 @@ static const struct talk talks[] = {
 	 {{"POST / HTTP/1.1\r\nX-Amz-Target: S.PutA\r\nContent-Type: application/x-amz-json-1.1", "{\"ClientRequestToken\":\"c\"}", 0},
 	  {"POST / HTTP/1.1\r\nX-Amz-Target: S.PutA\r\nContent-Type: application/x-amz-json-1.1", "{\"ClientRequestToken\":\"c\"}", 0}},
 	 "retry_after_success low 1-2", "aws target"},
+	{"aws: a form that asks for a read",
+	 {{FORM, "Action=DescribeInstances&Version=2016-11-15", 0}, {FORM, "Version=2016-11-15&Action=DescribeInstances", 0}},
+	 "", "aws action Describe"},
+	{"aws: a form that does something", {{FORM, "Action=Publish&Version=2010-03-31", 0}, {FORM, "Action=Publish&Version=2010-03-31", 0}},
+	 "dup_after_success high 1-2", "aws action"},
+	{"aws: a form with a ClientToken",
+	 {{FORM, "Action=RunInstances&Version=2016-11-15&ClientToken=a-1", "500 No\r\n\r\n"}, {FORM, "Action=RunInstances&Version=2016-11-15&ClientToken=a-1", 0}},
+	 "safe_retry info 1-2", "aws action"},
+	{"aws: a form whose ClientToken was another call's",
+	 {{FORM, "Action=RunInstances&Version=2016-11-15&ClientToken=a-1&N=1", 0}, {FORM, "Action=RunInstances&Version=2016-11-15&ClientToken=a-1&N=2", 0}},
+	 "key_reused_different_body high 1-2", "aws action"},
+	{"a form with an Action that is nobody's version", {{FORM, "Action=GetX&Version=1", 0}, {FORM, "Action=GetX&Version=1", 0}},
+	 "dup_after_success high 1-2", "method POST"},
+	{"a form with two Actions", {{FORM, "Action=GetX&Action=PutX&Version=2016-11-15", 0}, {FORM, "Action=GetX&Action=PutX&Version=2016-11-15", 0}},
+	 "dup_after_success high 1-2", "method POST"},
 	{"aws: another operation", {{"POST / HTTP/1.1\r\nX-Amz-Target: S.PutA", "{}", 0}, {"POST / HTTP/1.1\r\nX-Amz-Target: S.PutB", "{}", 0}},
 	 "", "aws target"},
 };
