@@ -211,7 +211,11 @@ $(FUZZ_BUILD)/user/%.o: user/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link $(PKG_CFLAGS) $(LLHTTP_CFLAGS) -MMD -MP -c $< -o $@
 
-$(FUZZ_BUILD)/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_SOURCES:%.c=$(FUZZ_BUILD)/%.o) $(LLHTTP_OBJECTS)
+# An archive: what only commands use, and what they lack here, is not linked.
+$(FUZZ_BUILD)/libnightclerk.a: $(FUZZ_SOURCES:%.c=$(FUZZ_BUILD)/%.o) $(LLHTTP_OBJECTS)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(FUZZ_BUILD)/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_BUILD)/libnightclerk.a
 	$(call say,FUZZ,$@)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer $(PKG_CFLAGS) $(LLHTTP_CFLAGS) -o $@ $^ $(PKG_LIBS) $(LLHTTP_LIBS)
 
