@@ -239,6 +239,10 @@ bench: setup $(BUILD)/tests/bench/talk ## what it costs against bare and other t
 bench-memory: $(BUILD)/tests/unit/attempts_memory_test ## what a million remembered calls take, in each mix
 	@$< 1000000
 
+.PHONY: bench-idle
+bench-idle: all ## memory with 10,000 idle connections and 1,000 requests/s: at most 64 MiB (root)
+	@/usr/bin/python3 tests/bench/idle.py
+
 # A kernel is SERIES or SERIES-PREEMPTION; PREEMPT is for those that name none.
 KERNEL ?= 5.10,6.1,6.12,6.12-full,7
 PREEMPT ?=
