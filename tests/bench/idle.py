@@ -12,6 +12,7 @@ import json
 import os
 import resource
 import selectors
+import shutil
 import socket
 import subprocess
 import sys
@@ -115,6 +116,7 @@ def main(connections=10000, rate=1000, seconds=10):
     busy = rss_anon_kib(run.pid)
     run.stdin.write(b"\n")
     run.wait()
+    shutil.rmtree(directory)
     print(f"{connections} idle connections: {idle} KiB, {idle * 1024 // connections} bytes each")
     print(f"and {words[0] / seconds:.0f} requests/s for {seconds} s: {busy} KiB at the end, {max(highest, busy)} KiB at most; limit {LIMIT_KIB} KiB")
     return max(highest, busy) > LIMIT_KIB
