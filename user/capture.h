@@ -60,7 +60,10 @@ bool capture_reads_pages(const struct capture *capture);
 
 /* Puts a process, numbered as the caller's pid namespace numbers it, into the tree. 0 or -errno (-ESRCH: there is none). */
 int capture_add_process(struct capture *capture, uint32_t tgid);
-/* The processes of the tree that live now: up to max tgids, numbered as above; returns how many there are, or -errno. */
+/*
+ * The processes of the tree that live now: up to max tgids, numbered as above (0:
+ * cannot be told); returns how many there are, or -errno.
+ */
 int capture_tree(struct capture *capture, uint32_t *tgids, size_t max);
 /* Is that process, numbered as above, in the tree (CAPTURE_TREE) or the one that is watched (CAPTURE_PID)? */
 bool capture_in_scope(const struct capture *capture, uint32_t tgid);

@@ -6,6 +6,7 @@
 #include "capture_private.h"
 #include "../bpf/flow_table.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,36 @@ static int table_next(struct table_walk *walk, void *keys, void *values)
 	return (int)count;
 }
 
+/* Of the processes that /proc shows here, the one that the kernel calls tgid; 0 = none. */
+static uint32_t search_here(struct capture *capture, uint32_t tgid)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	uint32_t found = 0, theirs;
+
+	while (processes && !found && (entry = readdir(processes))) {
+		uint32_t here = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (here && capture_resolve_tgid(capture, here, &theirs) == 0 && theirs == tgid)
+			found = here;
+	}
+	if (processes)
+		closedir(processes);
+	return found;
+}
+
+/* As the caller's pid namespace numbers it. Its own may lie further inside, where it has another number. */
+static uint32_t number_here(struct capture *capture, uint32_t tgid, const struct tree_entry *entry)
+{
+	uint32_t found;
+
+	if (!capture->own_pid_namespace)
+		return tgid;
+	if (entry->ns_tgid && capture_resolve_tgid(capture, entry->ns_tgid, &found) == 0 && found == tgid)
+		return entry->ns_tgid;
+	return search_here(capture, tgid);
+}
+
 int capture_tree(struct capture *capture, uint32_t *tgids, size_t max)
 {
 	struct table_walk walk = {.fd = capture->tree_fd};
@@ -131,8 +162,7 @@ int capture_tree(struct capture *capture, uint32_t *tgids, size_t max)
 	while ((count = table_next(&walk, keys, entries)) > 0) {
 		for (int i = 0; i < count; i++, found++)
 			if (found < max)
-				tgids[found] =
-					capture->own_pid_namespace ? entries[i].ns_tgid : keys[i];
+				tgids[found] = number_here(capture, keys[i], &entries[i]);
 	}
 	return count < 0 ? count : (int)found;
 }

@@ -297,6 +297,22 @@ def a_descendant_that_lives_on_is_named(live):
 
 
 @fact
+def one_that_lives_on_in_a_pid_namespace_is_named_as_its_watcher_sees_it(live):
+    """Three namespaces: ours, that of nightclerk, and that of the process, where it is number 1."""
+    script = live.write("nested.sh", """
+        setsid unshare --pid --fork sleep 300 >/dev/null 2>&1 &
+        until inner=$(cat "/proc/$!/task/$!/children") && [ "$inner" ] && grep -q sleep "/proc/${inner% }/comm"; do :; done
+        echo $! $inner >pids
+    """)
+    prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
+    result = live.run(["sh", script], ["--linger", "0"], prefix=prefix).expect(0)
+    with open(live.path("pids"), encoding="utf-8") as file:
+        outer, inner = map(int, file.read().split())
+    equal(sorted((survivor["pid"], survivor["comm"]) for survivor in result.summary["survivors"]),
+          sorted([(outer, "unshare"), (inner, "sleep")]), "survivors")
+
+
+@fact
 def a_small_ring_loses_bytes_and_says_so(live):
     mock = live.mock()
     script = live.write("flood.py", f"""
