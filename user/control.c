@@ -121,9 +121,15 @@ uint64_t control_refused(const struct control *control)
 	return control->refused;
 }
 
+/* What was said and not read would turn the answer into a reset: nothing more may come, and what came is taken. */
 static void answer(int fd, enum control_result result)
 {
 	const char *word = "no";
+	char unread;
+
+	shutdown(fd, SHUT_RD);
+	while (recv(fd, &unread, 1, MSG_DONTWAIT) > 0)
+		;
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		if (answers[i].result == result)
@@ -311,10 +317,12 @@ static enum control_result ask_one(const char *name, pid_t claimed, struct bytes
 	if (fd < 0)
 		return CONTROL_FAILED;
 	if (connect(fd, (struct sockaddr *)&address, fill_address(&address, name)) == 0 &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.pid == 0 || peer.pid == claimed) &&
-	    send(fd, request.data, request.size, MSG_NOSIGNAL) == (ssize_t)request.size) {
-		ssize_t n = recv(fd, word, sizeof(word), 0);
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.pid == 0 || peer.pid == claimed)) {
+		ssize_t n;
 
+		/* Who is refused may be so before it speaks: the answer is there all the same. */
+		send(fd, request.data, request.size, MSG_NOSIGNAL);
+		n = recv(fd, word, sizeof(word), 0);
 		result = result_of((struct bytes){word, n > 0 ? (size_t)n : 0});
 	}
 	close(fd);

@@ -197,8 +197,8 @@ def alive(pid):
 def sigterm_is_passed_to_the_command_and_the_run_ends_judged(live):
     _, process, pid = start_patient(live)
     process.send_signal(signal.SIGTERM)
+    equal(wait_for_line(process, "the command"), "signal 15", "its line")
     result = live.finish(process).expect(40 + signal.SIGTERM)
-    contains(result.stdout, b"signal 15", "what the command said")
     equal(result.summary["command_status"], 55, "command_status")
     equal(len(result.ledger), 1, "ledger lines")
     check(not alive(pid), "the command lives on")
@@ -208,6 +208,7 @@ def sigterm_is_passed_to_the_command_and_the_run_ends_judged(live):
 def sigint_to_nightclerk_alone_is_passed_on(live):
     _, process, pid = start_patient(live)
     process.send_signal(signal.SIGINT)
+    equal(wait_for_line(process, "the command"), "signal 2", "its line")
     result = live.finish(process).expect(40 + signal.SIGINT)
     equal(result.summary["command_status"], 42, "command_status")
     check(not alive(pid), "the command lives on")
