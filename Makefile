@@ -230,6 +230,16 @@ fuzz: $(FUZZERS:%=$(FUZZ_BUILD)/%_fuzz) ## every libFuzzer target for SECONDS_EA
 # Daemons that come with a package are not started: RUNLEVEL=1.
 BENCH_PACKAGES := nginx-light wrk redis-server redis-tools tcpdump strace
 BENCH ?=
+# The recording that it replays is made by the library itself.
+$(BUILD)/tests/bench/model_calls: tests/bench/model_calls.c $(LIB)
+	$(call say,TEST,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) -iquote user -iquote tests/unit -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LIB) -lcmocka $(PKG_LIBS) $(LLHTTP_LIBS) -pthread
+
+.PHONY: bench-store
+bench-store: all $(BUILD)/tests/bench/model_calls ## a million model calls replayed into a store, and their report: BENCH="1000000 200000"
+	@/usr/bin/python3 tests/bench/store.py $(BENCH)
+
 .PHONY: bench
 bench: setup $(BUILD)/tests/bench/talk ## what it costs against bare and other tools, as ratios: BENCH="--rounds 5 --seconds 3" (root)
 	@RUNLEVEL=1 tools/install-packages $(BENCH_PACKAGES)

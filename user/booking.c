@@ -54,7 +54,7 @@ static enum attempt_outcome outcome_of_answer(const struct call *call)
 	return call->answer_unfinished ? OUTCOME_CUT : OUTCOME_ANSWERED;
 }
 
-static enum attempt_outcome outcome_of(const struct call *call)
+enum attempt_outcome attempt_outcome_of(const struct call *call)
 {
 	if (call->response_complete)
 		return outcome_of_answer(call);
@@ -123,17 +123,34 @@ static void put_facts(const struct booking_context *context, const struct call *
 		       (facts.answer_cut ? PAST_ANSWER_CUT : 0);
 }
 
-/* Harmless text in size bytes, cut to fit. */
-static int put_text(struct bytes text, char *to, size_t size)
+/* Nothing in it that a terminal would act on: nearly all of it is like that. */
+static bool is_plain(struct bytes text)
 {
-	struct buffer harmless = {0};
-	int err = text_harmless(text, size > 8 ? size - 8 : 0, &harmless);
-	size_t length = harmless.size < size ? harmless.size : size - 1;
+	for (size_t i = 0; i < text.size; i++)
+		if (text.data[i] < 0x20 || text.data[i] > 0x7e || text.data[i] == '\\')
+			return false;
+	return true;
+}
 
-	if (!err && length)
-		memcpy(to, harmless.data, length);
-	to[err ? 0 : length] = '\0';
-	buffer_done(&harmless);
+/* Harmless text in size bytes, cut to fit. */
+static int put_text(const struct booking_context *context, struct bytes text, char *to, size_t size)
+{
+	struct buffer *harmless = context->scratch;
+	size_t length;
+	int err;
+
+	if (text.size < size && is_plain(text)) {
+		if (text.size)
+			memcpy(to, text.data, text.size);
+		to[text.size] = '\0';
+		return 0;
+	}
+	buffer_clear(harmless);
+	err = text_harmless(text, size > 8 ? size - 8 : 0, harmless);
+	length = err ? 0 : harmless->size < size ? harmless->size : size - 1;
+	if (length)
+		memcpy(to, harmless->data, length);
+	to[length] = '\0';
 	return err;
 }
 
@@ -143,7 +160,7 @@ static int put_path(const struct booking_context *context, const struct call *ca
 	int err = secret_mask_path(context->fingerprinter, call->path, &masked);
 
 	if (!err)
-		err = put_text(buffer_bytes(&masked), to, BOOKING_PATH_MAX);
+		err = put_text(context, buffer_bytes(&masked), to, BOOKING_PATH_MAX);
 	buffer_done(&masked);
 	return err;
 }
@@ -170,7 +187,7 @@ static int fill_attempt(const struct booking_context *context, const struct call
 	attempt->key = call->model_key;
 	attempt->at_ns = wall_ns(context, now_ns);
 	attempt->sent_ns = wall_ns(context, call->sent_ns);
-	attempt->outcome = outcome_of(call);
+	attempt->outcome = attempt_outcome_of(call);
 	attempt->over = attempt->outcome != OUTCOME_OPEN && (!call->open || call->response_complete);
 	attempt->answer_complete = call->answer_complete;
 	attempt->response_complete = call->response_complete;
@@ -180,9 +197,9 @@ static int fill_attempt(const struct booking_context *context, const struct call
 	attempt->uid = call->process.uid;
 	attempt->ns_tgid = call->process.ns_tgid;
 	endpoint_text(&call->server, attempt->server);
-	err = put_text(bytes_of_string(call->process.comm), attempt->comm, sizeof(attempt->comm));
+	err = put_text(context, bytes_of_string(call->process.comm), attempt->comm, sizeof(attempt->comm));
 	if (!err)
-		err = put_text(call->model, attempt->model, sizeof(attempt->model));
+		err = put_text(context, call->model, attempt->model, sizeof(attempt->model));
 	if (!err)
 		err = put_path(context, call, attempt->path);
 	return err ? err : put_result(context, call, attempt);
@@ -260,7 +277,7 @@ int book_blind(const struct booking_context *context, const struct process *proc
 					      .bytes_out = bytes_out,
 					      .bytes_in = bytes_in,
 					      .at_ns = wall_ns(context, now_ns)};
-	err = put_text(bytes_of_string(process->comm), booking.blind.comm, sizeof(booking.blind.comm));
+	err = put_text(context, bytes_of_string(process->comm), booking.blind.comm, sizeof(booking.blind.comm));
 	return err ? err : append(out, &booking);
 }
 

@@ -101,7 +101,11 @@ struct booking_context {
 	struct fingerprinter *fingerprinter; /* for secrets in paths */
 	int64_t wall_offset_ns;		     /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	bool keep_results;
+	struct buffer *scratch; /* work space */
 };
+
+/* How it stands, as far as the call says. */
+enum attempt_outcome attempt_outcome_of(const struct call *call);
 
 /*
  * Each appends one struct booking to out, which holds nothing else: 0 or

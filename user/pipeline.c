@@ -36,6 +36,7 @@ struct pipeline {
 	struct pipeline_output *output;
 	struct line_context line;
 	struct buffer mark;
+	struct buffer booking_scratch;
 	struct fingerprinter *fingerprinter;
 	struct classifier *classifier;
 	struct connections *connections;
@@ -146,11 +147,12 @@ static void identify(struct pipeline *pipeline, struct call *call)
 
 /* ---- findings ---- */
 
-static struct booking_context booking_context(const struct pipeline *pipeline)
+static struct booking_context booking_context(struct pipeline *pipeline)
 {
 	return (struct booking_context){.fingerprinter = pipeline->fingerprinter,
 					.wall_offset_ns = pipeline->line.wall_offset_ns,
-					.keep_results = pipeline->options.keep_results};
+					.keep_results = pipeline->options.keep_results,
+					.scratch = &pipeline->booking_scratch};
 }
 
 /* Only model calls are in the account book. */
@@ -369,7 +371,8 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 		break;
 	case CONNECTION_CHANGED:
 		report_changes(pipeline, result->call, result->now_ns);
-		book(pipeline, result->call, result->now_ns);
+		if (attempt_outcome_of(result->call) != OUTCOME_OPEN)
+			book(pipeline, result->call, result->now_ns);
 		break;
 	case CONNECTION_ANSWERED:
 		on_answered(pipeline, result->call, result->now_ns);
@@ -610,6 +613,7 @@ void pipeline_free(struct pipeline *pipeline)
 	buffer_done(&pipeline->unmasked);
 	buffer_done(&pipeline->masked);
 	buffer_done(&pipeline->mark);
+	buffer_done(&pipeline->booking_scratch);
 	HASH_ITER(hh, pipeline->cgroups, cgroup, next) {
 		HASH_DEL(pipeline->cgroups, cgroup);
 		buffer_done(&cgroup->path);

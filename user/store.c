@@ -365,7 +365,7 @@ static int set_up(struct store *store, const struct store_options *options)
 	if (!err)
 		err = store_execute(store, options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 	if (!err)
-		err = store_execute(store, "PRAGMA cache_size = -65536");
+		err = store_execute(store, "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000");
 	return err ? err : store_migrate(store, store_migrations, STORE_VERSION);
 }
 
@@ -383,6 +383,7 @@ int store_open(const struct store_options *options, struct store **ret_store, ch
 
 	if (err)
 		return err;
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks; refused, and no matter, once SQLite is in use */
 	store = calloc(1, sizeof(*store));
 	if (!store || !(store->path = strdup(options->path))) {
 		free(store);

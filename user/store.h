@@ -65,8 +65,11 @@ struct store_run {
 	char schema_version[SCHEMA_VERSION_MAX + 1];
 };
 
-/* All of them in one transaction, in order. 0, or -errno: none of them is in the file. Takes over kept results. */
-int store_book(struct store *store, const struct store_run *run, struct buffer *bookings);
+/*
+ * All of them in one transaction. 0, with bookings emptied and the number of
+ * rows that they were about; or -errno: none of them is in the file.
+ */
+int store_book(struct store *store, const struct store_run *run, struct buffer *bookings, uint64_t *ret_rows);
 
 /* ---- asking first ---- */
 

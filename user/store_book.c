@@ -22,11 +22,25 @@ struct stored {
 	int64_t tokens; /* input and output, where it is billed */
 };
 
+/* An attempt of a batch, with what the batch says of it and an earlier one. */
+struct placed {
+	const struct booked_attempt *attempt;
+	const struct booked_finding *finding; /* NULL = nothing */
+};
+
 struct booker {
 	struct store *store;
 	const struct store_run *run;
 	char boot[33];
 };
+
+static int64_t number_of(const uint8_t id[CALL_ID_BYTES])
+{
+	int64_t number;
+
+	memcpy(&number, id, sizeof(number));
+	return number;
+}
 
 static int64_t known(int64_t tokens)
 {
@@ -97,14 +111,15 @@ static void bind_origin(sqlite3_stmt *statement, const struct booked_attempt *at
 	store_bind_blob(statement, 38, facts->key_scope, facts->idem_state == IDEM_PRESENT);
 }
 
-static int find_attempt(struct store *store, const char *id, struct stored *ret_stored)
+/* -ENOENT: there is none. */
+static int find_attempt(struct store *store, const uint8_t id[CALL_ID_BYTES], struct stored *ret_stored)
 {
 	sqlite3_stmt *statement = store_statement(store, STATEMENT_FIND_ATTEMPT);
 	int code;
 
 	if (!statement)
 		return -EIO;
-	store_bind_text(statement, 1, id);
+	sqlite3_bind_int64(statement, 1, number_of(id));
 	code = sqlite3_step(statement);
 	if (code != SQLITE_ROW)
 		return code == SQLITE_DONE ? -ENOENT : store_failed(store, "read");
@@ -118,39 +133,61 @@ static int find_attempt(struct store *store, const char *id, struct stored *ret_
 	return 0;
 }
 
-/* Adds the row, or says what it was before. -EALREADY: nothing that is said here is news. */
-static int put_attempt(struct booker *booker, const struct booked_attempt *attempt, const char *id, const char *key,
-		       struct stored *ret_stored)
+static int add_attempt(struct booker *booker, const struct placed *placed, const char *key, bool used)
 {
-	struct store *store = booker->store;
-	sqlite3_stmt *statement = store_statement(store, STATEMENT_ADD_ATTEMPT);
-	int err;
+	const struct booked_finding *finding = placed->finding;
+	sqlite3_stmt *statement = store_statement(booker->store, STATEMENT_ADD_ATTEMPT);
+	char id[2 * CALL_ID_BYTES + 1];
 
 	if (!statement)
 		return -EIO;
+	hex_of(placed->attempt->facts.id, CALL_ID_BYTES, id);
 	store_bind_text(statement, 1, id);
 	store_bind_text(statement, 2, key);
 	store_bind_text(statement, 3, booker->run->id);
-	bind_origin(statement, attempt);
-	bind_course(statement, attempt);
-	bind_usage(statement, attempt);
-	err = store_run(store, statement);
-	if (err)
-		return err;
-	if (sqlite3_changes(store->db)) {
-		*ret_stored = (struct stored){.is_new = true, .seq = sqlite3_last_insert_rowid(store->db)};
-		return 0;
-	}
-	err = find_attempt(store, id, ret_stored);
-	if (err || (ret_stored->over && !attempt->over))
-		return err ? err : -EALREADY;
-	statement = store_statement(store, STATEMENT_CHANGE_ATTEMPT);
+	bind_origin(statement, placed->attempt);
+	bind_course(statement, placed->attempt);
+	bind_usage(statement, placed->attempt);
+	sqlite3_bind_int(statement, 39, used);
+	store_bind_text(statement, 40, finding ? finding->finding : NULL);
+	store_bind_text(statement, 41, finding ? finding->severity : NULL);
+	sqlite3_bind_int64(statement, 42, number_of(placed->attempt->facts.id));
+	return store_run(booker->store, statement);
+}
+
+static int change_attempt(struct store *store, const struct booked_attempt *attempt, int64_t seq)
+{
+	sqlite3_stmt *statement = store_statement(store, STATEMENT_CHANGE_ATTEMPT);
+
 	if (!statement)
 		return -EIO;
 	bind_course(statement, attempt);
 	bind_usage(statement, attempt);
-	sqlite3_bind_int64(statement, 39, ret_stored->seq);
+	sqlite3_bind_int64(statement, 39, seq);
 	return store_run(store, statement);
+}
+
+static int note_finding(struct store *store, const struct booked_finding *finding, int64_t seq);
+
+/* Adds the row, or says what it was before. -EALREADY: nothing that is said here is news. */
+static int put_attempt(struct booker *booker, const struct placed *placed, const char *key, bool used,
+		       struct stored *ret_stored)
+{
+	struct store *store = booker->store;
+	int err = add_attempt(booker, placed, key, used);
+
+	if (err)
+		return err;
+	if (sqlite3_changes(store->db)) {
+		*ret_stored = (struct stored){.is_new = true, .seq = sqlite3_last_insert_rowid(store->db), .used = used};
+		return 0;
+	}
+	err = find_attempt(store, placed->attempt->facts.id, ret_stored);
+	if (!err && placed->finding)
+		err = note_finding(store, placed->finding, ret_stored->seq);
+	if (err || (ret_stored->over && !placed->attempt->over))
+		return err ? err : -EALREADY;
+	return change_attempt(store, placed->attempt, ret_stored->seq);
 }
 
 /* ---- the row of its call ---- */
@@ -190,15 +227,16 @@ static int keep_result(struct store *store, const char *key, const struct booked
 }
 
 /* Its answer becomes the recorded one. */
-static int record(struct booker *booker, struct call_row *row, const struct booked_attempt *attempt, const char *id,
-		  struct stored *stored)
+static int record(struct booker *booker, struct call_row *row, const struct booked_attempt *attempt, struct stored *stored)
 {
-	snprintf(row->result_attempt, sizeof(row->result_attempt), "%s", id);
+	hex_of(attempt->facts.id, CALL_ID_BYTES, row->result_attempt);
 	row->tokens = (struct store_tokens){-1, -1, -1, -1};
 	if (attempt->billed)
 		row->tokens = (struct store_tokens){attempt->usage.input_tokens, attempt->usage.output_tokens,
 						    attempt->usage.cached_tokens, attempt->usage.reasoning_tokens};
 	row->usage_whole = attempt->usage.final && row->tokens.input >= 0 && row->tokens.output >= 0;
+	if (stored->used)
+		return 0;
 	stored->used = true;
 	return mark_used(booker->store, stored->seq, true);
 }
@@ -279,72 +317,76 @@ static void describe(struct booker *booker, struct call_row *row, const struct b
 		row->updated_ns = attempt->at_ns;
 }
 
-static int book_call(struct booker *booker, const struct booked_attempt *attempt, const char *id, const char *key,
+static int book_call(struct booker *booker, const struct booked_attempt *attempt, struct call_row *row,
 		     struct stored *stored)
 {
-	int64_t wasted_before = stored->used ? 0 : stored->tokens;
-	struct call_row row;
+	int64_t wasted_before = stored->is_new || stored->used ? 0 : stored->tokens;
 	bool keep = false;
-	int err = call_row_read(booker->store, key, &row);
+	int err = 0;
 
-	if (err)
-		return err;
-	describe(booker, &row, attempt);
-	row.attempts += stored->is_new;
-	row.billed += attempt->billed - stored->billed;
-	if (attempt->outcome == OUTCOME_ANSWERED && (stored->used || !row.result_attempt[0])) {
-		keep = attempt->result && !row.has_result;
-		err = record(booker, &row, attempt, id, stored);
+	describe(booker, row, attempt);
+	row->attempts += stored->is_new;
+	row->billed += attempt->billed - stored->billed;
+	if (attempt->outcome == OUTCOME_ANSWERED && (stored->used || !row->result_attempt[0])) {
+		keep = attempt->result && !row->has_result;
+		err = record(booker, row, attempt, stored);
 	} else if (stored->used && attempt->outcome != OUTCOME_ANSWERED) {
-		err = unrecord(booker, &row, stored);
+		err = unrecord(booker, row, stored);
 	}
-	row.wasted += (stored->used ? 0 : tokens_of(attempt)) - wasted_before;
+	row->wasted += (stored->used ? 0 : tokens_of(attempt)) - wasted_before;
 	if (!err)
-		err = settle_status(booker, &row, attempt);
+		err = settle_status(booker, row, attempt);
 	if (!err)
-		err = call_row_write(booker->store, &row);
-	return !err && keep ? keep_result(booker->store, key, attempt) : err;
+		err = call_row_write(booker->store, row);
+	return !err && keep ? keep_result(booker->store, row->key, attempt) : err;
 }
 
-static int book_one_attempt(struct booker *booker, const struct booked_attempt *attempt)
+static int book_one_attempt(struct booker *booker, const struct placed *placed, int64_t *ret_seq)
 {
-	char id[2 * CALL_ID_BYTES + 1], key[STORE_KEY_TEXT];
+	const struct booked_attempt *attempt = placed->attempt;
 	struct stored stored = {0};
-	int err;
+	char key[STORE_KEY_TEXT];
+	struct call_row row;
+	int err = 0;
 
-	hex_of(attempt->facts.id, CALL_ID_BYTES, id);
 	hex_of(attempt->key.byte, DIGEST_BYTES, key);
-	err = put_attempt(booker, attempt, id, attempt->has_key ? key : NULL, &stored);
+	memset(&row, 0, sizeof(row));
+	if (attempt->has_key)
+		err = call_row_read(booker->store, key, &row);
+	if (!err)
+		err = put_attempt(booker, placed, attempt->has_key ? key : NULL,
+				  attempt->has_key && attempt->outcome == OUTCOME_ANSWERED && !row.result_attempt[0], &stored);
+	*ret_seq = stored.seq;
 	if (err == -EALREADY)
 		return 0;
-	return err || !attempt->has_key ? err : book_call(booker, attempt, id, key, &stored);
+	return err || !attempt->has_key ? err : book_call(booker, attempt, &row, &stored);
 }
 
 /* ---- findings, blind streams, runs ---- */
 
-static int note_finding(struct booker *booker, const struct booked_finding *finding, const char *id)
+static int note_finding(struct store *store, const struct booked_finding *finding, int64_t seq)
 {
-	sqlite3_stmt *statement = store_statement(booker->store, STATEMENT_NOTE_FINDING);
+	sqlite3_stmt *statement = store_statement(store, STATEMENT_NOTE_FINDING);
 
 	if (!statement)
 		return -EIO;
-	store_bind_text(statement, 1, id);
+	sqlite3_bind_int64(statement, 1, seq);
 	store_bind_text(statement, 2, finding->finding);
 	store_bind_text(statement, 3, finding->severity);
-	return store_run(booker->store, statement);
+	return store_run(store, statement);
 }
 
-static int drop_finding(struct booker *booker, const char *id)
+static int drop_finding(struct booker *booker, int64_t seq)
 {
 	sqlite3_stmt *statement = store_statement(booker->store, STATEMENT_DROP_FINDING);
 
 	if (!statement)
 		return -EIO;
-	store_bind_text(statement, 1, id);
+	sqlite3_bind_int64(statement, 1, seq);
 	return store_run(booker->store, statement);
 }
 
-static int put_finding(struct booker *booker, const struct booked_finding *finding, const char *id)
+static int put_finding(struct booker *booker, const struct booked_finding *finding, int64_t seq)
 {
 	static const uint8_t nobody[CALL_ID_BYTES];
 	sqlite3_stmt *statement = store_statement(booker->store, STATEMENT_PUT_FINDING);
@@ -353,7 +395,7 @@ static int put_finding(struct booker *booker, const struct booked_finding *findi
 	if (!statement)
 		return -EIO;
 	hex_of(finding->earlier, CALL_ID_BYTES, earlier);
-	store_bind_text(statement, 1, id);
+	sqlite3_bind_int64(statement, 1, seq);
 	sqlite3_bind_int(statement, 2, finding->alone);
 	store_bind_text(statement, 3, finding->finding);
 	store_bind_text(statement, 4, finding->severity);
@@ -368,14 +410,20 @@ static int put_finding(struct booker *booker, const struct booked_finding *findi
 	return store_run(booker->store, statement);
 }
 
-static int book_finding(struct booker *booker, const struct booked_finding *finding)
+/* seq 0: its attempt is in no earlier place of the batch. noted: the attempt's own row says it already. */
+static int book_finding(struct booker *booker, const struct booked_finding *finding, int64_t seq, bool noted)
 {
-	char id[2 * CALL_ID_BYTES + 1];
-	int err;
+	struct stored stored;
+	int err = 0;
 
-	hex_of(finding->id, CALL_ID_BYTES, id);
-	err = finding->finding ? put_finding(booker, finding, id) : drop_finding(booker, id);
-	return err || finding->alone ? err : note_finding(booker, finding, id);
+	if (seq == 0) {
+		err = find_attempt(booker->store, finding->id, &stored);
+		if (err)
+			return err == -ENOENT ? 0 : err;
+		seq = stored.seq;
+	}
+	err = finding->finding ? put_finding(booker, finding, seq) : drop_finding(booker, seq);
+	return err || finding->alone || noted ? err : note_finding(booker->store, finding, seq);
 }
 
 static int put_blind(struct booker *booker, const struct booked_blind *blind)
@@ -411,13 +459,74 @@ static int put_run(struct booker *booker, const struct booked_run *run)
 
 /* ---- a batch ---- */
 
-static int book(struct booker *booker, const struct booking *booking)
+#define NOWHERE UINT32_MAX
+
+/* What is to be written in the place of a booking. */
+struct place {
+	uint32_t attempt; /* the booking of the attempt's last snapshot; NOWHERE: it is written in an earlier place */
+	uint32_t finding; /* the last booking that says something of it and an earlier one; NOWHERE = none */
+	uint32_t of;	  /* a finding: the place of its attempt; NOWHERE = not in this batch */
+	int64_t seq;	  /* an attempt: its row, once it is written */
+	UT_hash_handle hh;
+};
+
+static struct place *place_of(struct place *table, const uint8_t id[CALL_ID_BYTES])
 {
+	struct place *place;
+
+	HASH_FIND(hh, table, id, CALL_ID_BYTES, place);
+	return place;
+}
+
+/*
+ * An attempt is written where it was first mentioned, as it was last, with what
+ * was said of it last; its findings follow. Returns NULL when out of memory.
+ */
+static struct place *find_places(const struct buffer *bookings, uint64_t *ret_rows)
+{
+	size_t count = bookings_count(bookings);
+	struct place *places = calloc(count + 1, sizeof(*places)), *table = NULL, *place;
+
+	for (size_t i = 0; places && i < count; i++) {
+		const struct booking *booking = bookings_at(bookings, i);
+
+		places[i].attempt = (uint32_t)i;
+		places[i].finding = places[i].of = NOWHERE;
+		*ret_rows += 1;
+		if (booking->kind == BOOKING_FINDING && (place = place_of(table, booking->finding.id))) {
+			places[i].of = (uint32_t)(place - places);
+			if (!booking->finding.alone)
+				place->finding = (uint32_t)i;
+		}
+		if (booking->kind != BOOKING_ATTEMPT)
+			continue;
+		place = place_of(table, booking->attempt.facts.id);
+		if (place) {
+			place->attempt = (uint32_t)i;
+			places[i].attempt = NOWHERE;
+			*ret_rows -= 1;
+			continue;
+		}
+		HASH_ADD_KEYPTR(hh, table, booking->attempt.facts.id, CALL_ID_BYTES, &places[i]);
+	}
+	HASH_CLEAR(hh, table);
+	return places;
+}
+
+static int book(struct booker *booker, const struct buffer *bookings, struct place *places, size_t i)
+{
+	struct place *place = &places[i];
+	const struct booking *booking = bookings_at(bookings, place->attempt);
+	struct placed placed = {.attempt = &booking->attempt};
+
 	switch (booking->kind) {
 	case BOOKING_ATTEMPT:
-		return book_one_attempt(booker, &booking->attempt);
+		if (place->finding != NOWHERE)
+			placed.finding = &bookings_at(bookings, place->finding)->finding;
+		return book_one_attempt(booker, &placed, &place->seq);
 	case BOOKING_FINDING:
-		return book_finding(booker, &booking->finding);
+		return book_finding(booker, &booking->finding, place->of == NOWHERE ? 0 : places[place->of].seq,
+				    place->of != NOWHERE);
 	case BOOKING_BLIND:
 		return put_blind(booker, &booking->blind);
 	case BOOKING_RUN:
@@ -426,68 +535,29 @@ static int book(struct booker *booker, const struct booking *booking)
 	return 0;
 }
 
-struct latest { /* the last snapshot of an attempt in a batch */
-	const uint8_t *id;
-	size_t i;
-	UT_hash_handle hh;
-};
-
-/*
- * An attempt is written where it was first mentioned, as it was last, so that
- * its row is there before its findings: write[i] is the booking to write in
- * place i, SIZE_MAX for none. NULL when out of memory: then all are written.
- */
-static size_t *choose(const struct buffer *bookings)
-{
-	size_t count = bookings_count(bookings);
-	size_t *write = calloc(count + 1, sizeof(*write));
-	struct latest *entries = calloc(count + 1, sizeof(*entries)), *table = NULL, *entry;
-
-	for (size_t i = 0; write && entries && i < count; i++) {
-		const struct booking *booking = bookings_at(bookings, i);
-
-		write[i] = i;
-		if (booking->kind != BOOKING_ATTEMPT)
-			continue;
-		HASH_FIND(hh, table, booking->attempt.facts.id, CALL_ID_BYTES, entry);
-		if (entry) {
-			write[entry->i] = i;
-			write[i] = SIZE_MAX;
-			continue;
-		}
-		entries[i].id = booking->attempt.facts.id;
-		entries[i].i = i;
-		HASH_ADD_KEYPTR(hh, table, entries[i].id, CALL_ID_BYTES, &entries[i]);
-	}
-	HASH_CLEAR(hh, table);
-	if (!entries) {
-		free(write);
-		write = NULL;
-	}
-	free(entries);
-	return write;
-}
-
-int store_book(struct store *store, const struct store_run *run, struct buffer *bookings)
+int store_book(struct store *store, const struct store_run *run, struct buffer *bookings, uint64_t *ret_rows)
 {
 	struct booker booker = {.store = store, .run = run};
-	size_t *write = choose(bookings);
-	int err = store_begin(store);
+	uint64_t rows = 0;
+	struct place *places = find_places(bookings, &rows);
+	int err;
 
+	if (!places) {
+		snprintf(store->reason, sizeof(store->reason), "cannot write to %s: out of memory", store->path);
+		return -ENOMEM;
+	}
 	hex_of(run->boot_id, sizeof(run->boot_id), booker.boot);
-	if (err) {
-		free(write);
+	err = store_begin(store);
+	if (!err) {
+		for (size_t i = 0; !err && i < bookings_count(bookings); i++)
+			if (places[i].attempt != NOWHERE)
+				err = book(&booker, bookings, places, i);
+		err = store_end(store, err);
+	}
+	free(places);
+	if (err)
 		return err;
-	}
-	for (size_t i = 0; !err && i < bookings_count(bookings); i++) {
-		size_t chosen = write ? write[i] : i;
-
-		if (chosen != SIZE_MAX)
-			err = book(&booker, bookings_at(bookings, chosen));
-	}
-	free(write);
-	err = store_end(store, err);
-	if (!err)
-		bookings_clear(bookings);
-	return err;
+	bookings_clear(bookings);
+	*ret_rows = rows;
+	return 0;
 }

@@ -41,11 +41,11 @@ const char *const store_migrations[STORE_VERSION] = {
 	"  created_at REAL NOT NULL,\n"
 	"  updated_at REAL NOT NULL\n"
 	");\n"
-	"CREATE INDEX calls_updated ON calls(updated_at);\n"
 	"CREATE INDEX calls_pending ON calls(key) WHERE status = 'pending';\n"
 	"CREATE TABLE attempts (\n"
 	"  seq INTEGER PRIMARY KEY,\n"
-	"  id TEXT NOT NULL UNIQUE,         -- as in ledger and events\n"
+	"  id TEXT NOT NULL,                -- as in ledger and events\n"
+	"  id_number INTEGER NOT NULL UNIQUE, -- its first 8 bytes: an index of 1/4 of the size, and all of it is random\n"
 	"  key TEXT,                        -- NULL: its body was not seen whole\n"
 	"  run TEXT NOT NULL,\n"
 	"  t REAL NOT NULL,                 -- first byte of the request\n"
@@ -70,7 +70,7 @@ const char *const store_migrations[STORE_VERSION] = {
 	"CREATE INDEX attempts_t ON attempts(t);\n"
 	"CREATE INDEX attempts_open ON attempts(key) WHERE outcome IS NULL;\n"
 	"CREATE TABLE findings (\n"
-	"  attempt_id TEXT NOT NULL,\n"
+	"  attempt_seq INTEGER NOT NULL,    -- attempts.seq\n"
 	"  alone INTEGER NOT NULL,          -- of one attempt, not of a pair\n"
 	"  finding TEXT NOT NULL,\n"
 	"  severity TEXT,                   -- NULL: undecidable\n"
@@ -79,7 +79,7 @@ const char *const store_migrations[STORE_VERSION] = {
 	"  cross_process INTEGER NOT NULL,\n"
 	"  rule TEXT,\n"
 	"  t REAL NOT NULL,\n"
-	"  PRIMARY KEY (attempt_id, alone)\n"
+	"  PRIMARY KEY (attempt_seq, alone)\n"
 	") WITHOUT ROWID;\n"
 	"CREATE TABLE blind (\n"
 	"  run TEXT NOT NULL, t REAL NOT NULL, kind TEXT NOT NULL, pid INTEGER NOT NULL, comm TEXT,\n"
@@ -105,10 +105,11 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"INSERT INTO attempts (id, key, run, t, sent_at, status_at, complete_at, closed_at, outcome, over, status,"
 		" delivered, closed_first, response_complete, answer_complete, model, path, server, pid, ns_pid, start_ns,"
 		" comm, uid, prompt_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, usage_final,"
-		" billed, holes, flags, idem, idem_state, fingerprint, prompt_fingerprint, principal, key_scope, used)"
+		" billed, holes, flags, idem, idem_state, fingerprint, prompt_fingerprint, principal, key_scope, used,"
+		" finding, severity, id_number)"
 		" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,"
-		"?27,?28,?29,?30,?31,?32,?33,?34,?35,?36,?37,?38,0) ON CONFLICT (id) DO NOTHING",
-	[STATEMENT_FIND_ATTEMPT] = "SELECT seq, over, billed, used, prompt_tokens, output_tokens, outcome FROM attempts WHERE id = ?1",
+		"?27,?28,?29,?30,?31,?32,?33,?34,?35,?36,?37,?38,?39,?40,?41,?42) ON CONFLICT (id_number) DO NOTHING",
+	[STATEMENT_FIND_ATTEMPT] = "SELECT seq, over, billed, used, prompt_tokens, output_tokens, outcome FROM attempts WHERE id_number = ?1",
 	[STATEMENT_CHANGE_ATTEMPT] =
 		"UPDATE attempts SET sent_at = ?5, status_at = ?6, complete_at = ?7, closed_at = ?8, outcome = ?9, over = ?10,"
 		" status = ?11, delivered = ?12, closed_first = ?13, response_complete = ?14, answer_complete = ?15,"
@@ -127,11 +128,11 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" owner_ns_pid = ?18, owner_start_ns = ?19, owner_boot = ?20, lease = ?21, updated_at = ?23",
 	[STATEMENT_KEEP_RESULT] = "UPDATE calls SET result = ?2, result_sha = ?3 WHERE key = ?1",
 	[STATEMENT_PUT_FINDING] =
-		"INSERT INTO findings (attempt_id, alone, finding, severity, earlier_id, attempt, attempts, cross_process, rule, t)"
-		" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10) ON CONFLICT (attempt_id, alone) DO UPDATE SET finding = ?3,"
+		"INSERT INTO findings (attempt_seq, alone, finding, severity, earlier_id, attempt, attempts, cross_process, rule, t)"
+		" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10) ON CONFLICT (attempt_seq, alone) DO UPDATE SET finding = ?3,"
 		" severity = ?4, earlier_id = ?5, attempt = ?6, attempts = ?7, cross_process = ?8, rule = ?9, t = ?10",
-	[STATEMENT_DROP_FINDING] = "DELETE FROM findings WHERE attempt_id = ?1 AND alone = 0",
-	[STATEMENT_NOTE_FINDING] = "UPDATE attempts SET finding = ?2, severity = ?3 WHERE id = ?1",
+	[STATEMENT_DROP_FINDING] = "DELETE FROM findings WHERE attempt_seq = ?1 AND alone = 0",
+	[STATEMENT_NOTE_FINDING] = "UPDATE attempts SET finding = ?2, severity = ?3 WHERE seq = ?1 AND (finding IS NOT ?2 OR severity IS NOT ?3)",
 	[STATEMENT_PUT_BLIND] = "INSERT OR IGNORE INTO blind (run, t, kind, pid, comm, bytes_out, bytes_in) VALUES (?1,?2,?3,?4,?5,?6,?7)",
 	[STATEMENT_PUT_RUN] =
 		"INSERT INTO runs (run, started_at, ended_at, boot, blind_streams, hole_bytes) VALUES (?1,?2,?3,?4,?5,?6)"

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #define QUEUE_BYTES (64 * 1024 * 1024)
-#define BATCH_KEPT_BYTES (1024 * 1024)
+#define BATCH_KEPT_BYTES (32 * 1024 * 1024) /* its pages need not be made anew for the next one */
 #define RETRY_MS 100
 #define PATIENCE_MS 30000 /* longest wait of a replay for room */
 #define SWEEP_NS (3600 * 1000000000LL)
@@ -70,7 +70,7 @@ static bool is_hopeless(int err)
 }
 
 /* Under the lock. True when the batch is done with. */
-static bool take_result(struct store_writer *writer, int err, size_t rows)
+static bool take_result(struct store_writer *writer, int err, uint64_t rows)
 {
 	if (!err) {
 		writer->counts.rows += rows;
@@ -98,12 +98,12 @@ static void sweep_now_and_then(struct store_writer *writer)
 /* The lock is held but while it writes. */
 static void write_batch(struct store_writer *writer)
 {
-	size_t rows = bookings_rows(&writer->batch);
+	uint64_t rows = 0;
 	struct timespec retry;
 	int err;
 
 	pthread_mutex_unlock(&writer->lock);
-	err = store_book(writer->options.store, &writer->options.run, &writer->batch);
+	err = store_book(writer->options.store, &writer->options.run, &writer->batch, &rows);
 	pthread_mutex_lock(&writer->lock);
 	if (!take_result(writer, err, rows)) {
 		retry = monotonic_after(RETRY_MS);
@@ -217,10 +217,10 @@ static void enqueue(struct store_writer *writer, struct buffer *bookings)
 	pthread_cond_signal(&writer->work);
 }
 
-/* A queue that is empty takes anything. */
-static bool has_room(const struct store_writer *writer, size_t bytes)
+/* A queue that is empty takes anything, and takes it over without a copy: that is what the patient wait for. */
+static bool has_room(const struct store_writer *writer, size_t bytes, size_t limit)
 {
-	return writer->queue.size == 0 || writer->queue.size + bytes <= QUEUE_BYTES;
+	return writer->queue.size == 0 || writer->queue.size + bytes <= limit;
 }
 
 void store_writer_put(struct store_writer *writer, struct buffer *bookings, bool patient)
@@ -230,10 +230,10 @@ void store_writer_put(struct store_writer *writer, struct buffer *bookings, bool
 	if (bookings->size == 0)
 		return;
 	pthread_mutex_lock(&writer->lock);
-	while (patient && writer->options.store && !has_room(writer, bookings->size) &&
+	while (patient && writer->options.store && !has_room(writer, bookings->size, 0) &&
 	       pthread_cond_timedwait(&writer->progress, &writer->lock, &until) != ETIMEDOUT)
 		;
-	if (!writer->options.store || !has_room(writer, bookings->size))
+	if (!writer->options.store || !has_room(writer, bookings->size, QUEUE_BYTES))
 		lose(writer, bookings);
 	else
 		enqueue(writer, bookings);

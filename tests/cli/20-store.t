@@ -304,12 +304,12 @@ def rows(place):
         " ('k1', 'done', 'a', 'v1', 'agent', '/p', 812, 41, 12, 'whole', 2, 2, 853, 86400, 86500),"
         " ('k2', 'pending', 'a', 'v1', 'job', '/p', NULL, NULL, NULL, NULL, 1, 0, 0, 172800, 172800),"
         " ('k3', 'abandoned', 'b,\"2\"', 'v1', 'job', '/q', NULL, NULL, NULL, NULL, 1, 1, 5, 172900, 172900);"
-        "INSERT INTO attempts (id, key, run, t, outcome, over, response_complete, answer_complete, model, path, comm,"
+        "INSERT INTO attempts (id_number, id, key, run, t, outcome, over, response_complete, answer_complete, model, path, comm,"
         " prompt_tokens, output_tokens, cached_tokens, billed, used, holes, finding, flags, idem_state) VALUES"
-        " ('1', 'k1', 'r', 86400, 'answered', 1, 1, 1, 'a', '/p', 'agent', 812, 41, 12, 1, 1, 0, NULL, 0, 0),"
-        " ('2', 'k1', 'r', 86450, 'answered', 1, 1, 1, 'a', '/p', 'job', 812, 41, 0, 1, 0, 0, 'llm_repeat', 0, 0),"
-        " ('3', 'k2', 'r', 172800, NULL, 0, 0, 0, 'a', '/p', 'job', NULL, NULL, NULL, 0, 0, 3, NULL, 0, 0),"
-        " ('4', 'k3', 'r', 172900, 'cut', 1, 0, 0, 'b,\"2\"', '/q', 'job', 5, NULL, NULL, 1, 0, 0, NULL, 0, 0);"
+        " (1, '1', 'k1', 'r', 86400, 'answered', 1, 1, 1, 'a', '/p', 'agent', 812, 41, 12, 1, 1, 0, NULL, 0, 0),"
+        " (2, '2', 'k1', 'r', 86450, 'answered', 1, 1, 1, 'a', '/p', 'job', 812, 41, 0, 1, 0, 0, 'llm_repeat', 0, 0),"
+        " (3, '3', 'k2', 'r', 172800, NULL, 0, 0, 0, 'a', '/p', 'job', NULL, NULL, NULL, 0, 0, 3, NULL, 0, 0),"
+        " (4, '4', 'k3', 'r', 172900, 'cut', 1, 0, 0, 'b,\"2\"', '/q', 'job', 5, NULL, NULL, 1, 0, 0, NULL, 0, 0);"
         "INSERT INTO blind VALUES ('r', 86400, 'tls', 7, 'agent', 1, 2);"
         "INSERT INTO runs VALUES ('r', 86400, 173000, 'boot', 1, 9), ('s', 86401, NULL, 'boot', 0, 0)")
 

@@ -207,7 +207,9 @@ static inline void add_finding(struct fixture *f, unsigned int n, const char *fi
 
 static inline void book_all(struct fixture *f)
 {
-	if (store_book(f->store, &f->run, &f->bookings))
+	uint64_t rows;
+
+	if (store_book(f->store, &f->run, &f->bookings, &rows))
 		fail_msg("%s", store_reason(f->store));
 	assert_int_equal(f->bookings.size, 0);
 }

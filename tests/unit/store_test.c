@@ -572,11 +572,12 @@ static void only_the_newest_attempts_within_the_time_come_back_oldest_first(void
 static void nothing_of_a_batch_is_there_when_it_fails(void **state)
 {
 	struct fixture *f = *state;
+	uint64_t rows;
 
 	ask(f, "CREATE TRIGGER no BEFORE INSERT ON calls WHEN (SELECT COUNT(*) FROM calls) = 1 BEGIN SELECT raise(ABORT, 'no'); END");
 	add_open(f, 1, 1);
 	add_open(f, 2, 2);
-	assert_int_equal(store_book(f->store, &f->run, &f->bookings), -EINVAL);
+	assert_int_equal(store_book(f->store, &f->run, &f->bookings, &rows), -EINVAL);
 	assert_int_equal(bookings_count(&f->bookings), 2);
 	assert_string_equal(ask(f, "SELECT (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM attempts)"), "0");
 	ask(f, "DROP TRIGGER no");
