@@ -281,6 +281,19 @@ int book_blind(const struct booking_context *context, const struct process *proc
 	return err ? err : append(out, &booking);
 }
 
+int book_hop(const struct booking_context *context, const uint8_t id[CALL_ID_BYTES],
+	     const uint8_t parent[CALL_ID_BYTES], uint64_t now_ns, struct buffer *out)
+{
+	struct booking booking;
+
+	memset(&booking, 0, sizeof(booking));
+	booking.kind = BOOKING_HOP;
+	memcpy(booking.hop.id, id, CALL_ID_BYTES);
+	memcpy(booking.hop.parent, parent, CALL_ID_BYTES);
+	booking.hop.at_ns = wall_ns(context, now_ns);
+	return append(out, &booking);
+}
+
 int book_run(const struct booked_run *run, struct buffer *out)
 {
 	struct booking booking;

@@ -77,6 +77,12 @@ struct booked_blind {
 	int64_t at_ns;
 };
 
+struct booked_hop { /* a gateway passed parent on as id */
+	uint8_t id[CALL_ID_BYTES];
+	uint8_t parent[CALL_ID_BYTES];
+	int64_t at_ns;
+};
+
 struct booked_run {
 	int64_t started_ns;
 	int64_t ended_ns; /* 0 = it goes on */
@@ -85,7 +91,7 @@ struct booked_run {
 	uint64_t hole_bytes;
 };
 
-enum booking_kind { BOOKING_ATTEMPT, BOOKING_FINDING, BOOKING_BLIND, BOOKING_RUN };
+enum booking_kind { BOOKING_ATTEMPT, BOOKING_FINDING, BOOKING_BLIND, BOOKING_HOP, BOOKING_RUN };
 
 struct booking {
 	enum booking_kind kind;
@@ -93,6 +99,7 @@ struct booking {
 		struct booked_attempt attempt;
 		struct booked_finding finding;
 		struct booked_blind blind;
+		struct booked_hop hop;
 		struct booked_run run;
 	};
 };
@@ -118,6 +125,8 @@ int book_call_finding(const struct booking_context *context, const struct call *
 		      uint64_t now_ns, struct buffer *out);
 int book_blind(const struct booking_context *context, const struct process *process, enum blind_kind kind,
 	       uint64_t bytes_out, uint64_t bytes_in, uint64_t now_ns, struct buffer *out);
+int book_hop(const struct booking_context *context, const uint8_t id[CALL_ID_BYTES],
+	     const uint8_t parent[CALL_ID_BYTES], uint64_t now_ns, struct buffer *out);
 int book_run(const struct booked_run *run, struct buffer *out);
 
 /* Rows that they are about: several snapshots of one attempt count once. */

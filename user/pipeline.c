@@ -228,12 +228,23 @@ static void report_changes(struct pipeline *pipeline, struct call *call, uint64_
 	}
 }
 
+/* For events, and for the account book, which adds calls up. */
+static bool wants_hops(const struct pipeline *pipeline)
+{
+	return !pipeline->options.no_events || pipeline->options.bookings;
+}
+
 static void report_hops(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
 {
+	struct booking_context context = booking_context(pipeline);
 	struct hop hop;
 
-	while (hops_next(pipeline->hops, call, &hop))
-		lost(pipeline, event_hop(&pipeline->line, &hop, now_ns, &pipeline->output->events));
+	while (hops_next(pipeline->hops, call, &hop)) {
+		if (!pipeline->options.no_events)
+			lost(pipeline, event_hop(&pipeline->line, &hop, now_ns, &pipeline->output->events));
+		if (pipeline->options.bookings && call->class == CLASS_LLM)
+			lost(pipeline, book_hop(&context, hop.call_id, hop.parent_id, now_ns, &pipeline->output->bookings));
+	}
 }
 
 static bool says_nothing(const struct policy_rule *rule)
@@ -289,10 +300,10 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 	set_cgroup(pipeline, call);
 	gate_count_request(&pipeline->gate, call);
 	lost(pipeline, ledger_line(&pipeline->line, call, &pipeline->output->ledger));
-	if (!pipeline->options.no_events) {
+	if (!pipeline->options.no_events)
 		lost(pipeline, event_request(&pipeline->line, call, &pipeline->output->events));
+	if (wants_hops(pipeline))
 		lost(pipeline, hops_request(pipeline->hops, call));
-	}
 	book(pipeline, call, now_ns);
 	if (is_safe(call) || (!call->has_fingerprint && call->idem_state != IDEM_PRESENT))
 		return;
@@ -305,10 +316,10 @@ static void on_answered(struct pipeline *pipeline, struct call *call, uint64_t n
 	report_changes(pipeline, call, now_ns);
 	gate_count_answer(&pipeline->gate, call);
 	book(pipeline, call, now_ns);
-	if (!pipeline->options.no_events) {
+	if (wants_hops(pipeline))
 		report_hops(pipeline, call, now_ns);
+	if (!pipeline->options.no_events)
 		lost(pipeline, event_response(&pipeline->line, call, &pipeline->output->events));
-	}
 	if (pipeline->options.live_calls)
 		lost(pipeline, call_line(pipeline->fingerprinter, call, pipeline->line.wall_offset_ns,
 					 &pipeline->options.style, &pipeline->output->calls));

@@ -114,7 +114,7 @@ static void add_attempt(struct report_sums *sums, const struct store_attempt_row
 {
 	uint64_t input = known(row->tokens.input), output = known(row->tokens.output);
 
-	sums->attempts++;
+	sums->attempts += !row->is_hop;
 	sums->billed += row->billed;
 	sums->duplicates += row->finding != NULL;
 	sums->hole_bytes += known(row->holes);

@@ -151,6 +151,7 @@ struct store_attempt_row {
 	const char *model, *process, *path, *finding;
 	struct store_tokens tokens;
 	bool billed, used, keyed;
+	bool is_hop; /* the same attempt as its parent, seen behind a gateway */
 	int64_t holes;
 	double at_s;
 };

@@ -19,6 +19,7 @@ struct stored {
 	bool over;
 	bool billed;
 	bool used;
+	bool is_hop;
 	int64_t tokens; /* input and output, where it is billed */
 };
 
@@ -127,6 +128,7 @@ static int find_attempt(struct store *store, const uint8_t id[CALL_ID_BYTES], st
 	ret_stored->over = sqlite3_column_int(statement, 1);
 	ret_stored->billed = sqlite3_column_int(statement, 2);
 	ret_stored->used = sqlite3_column_int(statement, 3);
+	ret_stored->is_hop = sqlite3_column_int(statement, 6);
 	if (ret_stored->billed)
 		ret_stored->tokens = known(store_column_count(statement, 4)) + known(store_column_count(statement, 5));
 	sqlite3_reset(statement);
@@ -185,7 +187,7 @@ static int put_attempt(struct booker *booker, const struct placed *placed, const
 	err = find_attempt(store, placed->attempt->facts.id, ret_stored);
 	if (!err && placed->finding)
 		err = note_finding(store, placed->finding, ret_stored->seq);
-	if (err || (ret_stored->over && !placed->attempt->over))
+	if (err || ret_stored->is_hop || (ret_stored->over && !placed->attempt->over))
 		return err ? err : -EALREADY;
 	return change_attempt(store, placed->attempt, ret_stored->seq);
 }
@@ -529,6 +531,8 @@ static int book(struct booker *booker, const struct buffer *bookings, struct pla
 				    place->of != NOWHERE);
 	case BOOKING_BLIND:
 		return put_blind(booker, &booking->blind);
+	case BOOKING_HOP:
+		return store_book_hop(booker->store, &booking->hop);
 	case BOOKING_RUN:
 		return put_run(booker, &booking->run);
 	}

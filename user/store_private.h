@@ -101,4 +101,9 @@ bool call_row_is_reserved(const struct call_row *row, int64_t now_ns);
 void call_row_let_go(struct call_row *row);
 void call_row_abandon(struct call_row *row, const char *reason);
 
+/* ---- store_hop.c ---- */
+
+/* Inside a transaction. What is not there, or is a hop already, changes nothing. */
+int store_book_hop(struct store *store, const struct booked_hop *booked);
+
 #endif

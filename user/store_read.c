@@ -133,7 +133,7 @@ int store_each_attempt(struct store *store, int64_t since_ns, const char *key,
 {
 	sqlite3_stmt *statement = store_prepare(
 		store, "SELECT model, comm, path, finding, prompt_tokens, output_tokens, cached_tokens, reasoning_tokens, billed,"
-		       " used, key IS NOT NULL, holes, t FROM attempts WHERE t >= ?1 AND (?2 IS NULL OR key = ?2)");
+		       " used, key IS NOT NULL, holes, t, parent IS NOT NULL FROM attempts WHERE t >= ?1 AND (?2 IS NULL OR key = ?2)");
 	struct store_attempt_row row;
 	int err = 0;
 
@@ -152,6 +152,7 @@ int store_each_attempt(struct store *store, int64_t since_ns, const char *key,
 			.keyed = sqlite3_column_int(statement, 10),
 			.holes = sqlite3_column_int64(statement, 11),
 			.at_s = sqlite3_column_double(statement, 12),
+			.is_hop = sqlite3_column_int(statement, 13),
 		};
 		take_tokens(statement, 4, &row.tokens);
 		err = each(context, &row);

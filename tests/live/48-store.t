@@ -128,6 +128,59 @@ def two_gateway_errors_and_an_answer_are_one_call_and_so_is_a_repeat(live):
         equal(os.stat(path).st_mode & 0o777, 0o600, f"mode of {path}")
 
 
+# Prints its port; passes everything on to the port of argv.
+GATEWAY = """
+import http.client, http.server, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+        connection.request("POST", self.path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        self.send_response(answer.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    log_message = lambda *more: None
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+"""
+
+# Starts the gateway, asks through it, ends it: all of it is in the run.
+THROUGH = """
+import os, subprocess, sys
+
+gateway, client, model, body = sys.argv[1:]
+process = subprocess.Popen([sys.executable, gateway, model], stdout=subprocess.PIPE)
+port = process.stdout.readline().decode().strip()
+subprocess.run([sys.executable, client, port, body, "1"], check=True)
+process.kill()
+process.wait()
+"""
+
+
+@fact
+def a_call_through_a_gateway_is_billed_once(live):
+    store = Store(live)
+    _, port = server(live, "200")
+    command = [sys.executable, live.write("through.py", THROUGH), live.write("gateway.py", GATEWAY),
+               live.write("client.py", CLIENT), port, json.dumps(REQUEST)]
+    result = live.run(command, ["--db", store.path]).expect(0)
+    equal(len(result.ledger), 2, "ledger lines")
+    equal(store.ask("SELECT status, attempts, billed, wasted_tokens FROM calls"), "done|1|1|0", "the call")
+    equal(store.ask(THE_SUM), "done|1|853", "the sum")
+    equal(store.nightclerk("report", "--assert", "billed<=1"), (0, ""), "billed<=1")
+
+
 @fact
 def answers_are_kept_where_it_was_asked_for(live):
     store = Store(live)
@@ -335,7 +388,7 @@ def is_whole(path):
     database = sqlite3.connect(path)
     equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)], "integrity")
     wrong = database.execute(
-        "SELECT key FROM calls WHERE attempts != (SELECT COUNT(*) FROM attempts WHERE attempts.key = calls.key)"
+        "SELECT key FROM calls WHERE attempts != (SELECT COUNT(*) FROM attempts WHERE attempts.key = calls.key AND parent IS NULL)"
         " OR billed != (SELECT SUM(billed) FROM attempts WHERE attempts.key = calls.key)").fetchall()
     equal(wrong, [], "calls that do not agree with their attempts")
     orphans = database.execute("SELECT COUNT(*) FROM attempts WHERE key NOT IN (SELECT key FROM calls)").fetchall()

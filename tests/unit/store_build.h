@@ -205,6 +205,19 @@ static inline void add_finding(struct fixture *f, unsigned int n, const char *fi
 	assert_int_equal(buffer_append(&f->bookings, (struct bytes){(const uint8_t *)&booking, sizeof(booking)}), 0);
 }
 
+/* Attempt n is the one that a gateway made of attempt parent. */
+static inline void add_hop(struct fixture *f, unsigned int n, unsigned int parent)
+{
+	struct booking booking;
+
+	memset(&booking, 0, sizeof(booking));
+	booking.kind = BOOKING_HOP;
+	memcpy(booking.hop.id, &n, sizeof(n));
+	memcpy(booking.hop.parent, &parent, sizeof(parent));
+	booking.hop.at_ns = (1000 + n) * SECOND;
+	assert_int_equal(buffer_append(&f->bookings, (struct bytes){(const uint8_t *)&booking, sizeof(booking)}), 0);
+}
+
 static inline void book_all(struct fixture *f)
 {
 	uint64_t rows;

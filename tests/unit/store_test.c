@@ -306,6 +306,66 @@ static void an_answer_is_kept_only_where_the_booking_brings_it(void **state)
 	buffer_done(&result);
 }
 
+/* ---- behind a gateway ---- */
+
+static void a_call_that_was_passed_on_is_one_attempt_and_one_bill(void **state)
+{
+	struct fixture *f = *state;
+
+	add_open(f, 1, 1);
+	add_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41); /* the gateway is answered first */
+	add_ended(f, 3, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	book_all(f);
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	assert_string_equal(ask(f, CALL_ROW), "done||3|3|1706|812|41");
+	for (int round = 0; round < 2; round++) { /* what was said already changes nothing */
+		add_hop(f, 2, 1);
+		add_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+		book_all(f);
+		assert_string_equal(ask(f, CALL_ROW), "done||2|2|853|812|41");
+	}
+	assert_string_equal(ask(f, "SELECT substr(id, 1, 2), billed, used, substr(parent, 1, 2) FROM attempts ORDER BY id"),
+			    "01|1|1|\n02|0|0|01\n03|1|0|");
+	assert_string_equal(ask(f, "SELECT substr(result_attempt, 1, 2) FROM calls"), "01");
+}
+
+static void what_only_the_gateway_was_told_is_billed_and_nobodys_result(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	add_ended(f, 1, 1, OUTCOME_STATUS, 504, -1, -1);
+	add_hop(f, 2, 1);
+	book_all(f);
+	assert_string_equal(ask(f, CALL_ROW), "abandoned|status_504|1|1|853||");
+	book_ended(f, 4, 1, OUTCOME_ANSWERED, 200, 812, 40);
+	assert_string_equal(ask(f, CALL_ROW), "done||2|2|853|812|40");
+}
+
+static void an_answer_that_the_gateway_gave_without_its_cost_is_the_result(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	add_ended(f, 1, 1, OUTCOME_ANSWERED, 200, -1, -1);
+	add_hop(f, 2, 1);
+	book_all(f);
+	assert_string_equal(ask(f, CALL_ROW), "done||1|1|0|812|41");
+	assert_string_equal(ask(f, "SELECT substr(result_attempt, 1, 2) FROM calls"), "01");
+}
+
+static void a_gateway_that_asks_for_something_else_is_a_caller_like_any(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 2, 2, OUTCOME_ANSWERED, 200, 5, 5);
+	add_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 5, 5);
+	add_hop(f, 2, 1);
+	add_hop(f, 9, 1);
+	book_all(f);
+	assert_string_equal(ask(f, CALL_ROW), "done||1|1|0|5|5\ndone||1|1|0|5|5");
+}
+
 /* ---- asking first ---- */
 
 static void of_two_who_ask_one_is_told_to_go_on(void **state)
@@ -607,6 +667,10 @@ int main(void)
 		FIXTURE_TEST(an_attempt_whose_body_was_not_seen_has_a_row_and_no_call),
 		FIXTURE_TEST(a_finding_follows_what_is_said_and_goes_when_it_is_taken_back),
 		FIXTURE_TEST(an_answer_is_kept_only_where_the_booking_brings_it),
+		FIXTURE_TEST(a_call_that_was_passed_on_is_one_attempt_and_one_bill),
+		FIXTURE_TEST(what_only_the_gateway_was_told_is_billed_and_nobodys_result),
+		FIXTURE_TEST(an_answer_that_the_gateway_gave_without_its_cost_is_the_result),
+		FIXTURE_TEST(a_gateway_that_asks_for_something_else_is_a_caller_like_any),
 		FIXTURE_TEST(of_two_who_ask_one_is_told_to_go_on),
 		FIXTURE_TEST(a_reservation_ends_with_its_lease),
 		FIXTURE_TEST(a_longer_lease_keeps_it),
