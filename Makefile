@@ -24,10 +24,10 @@ VERSION := 0.1.0
 
 # What apt installs; `make deps` compares it with what is there.
 PACKAGES := gcc make clang llvm pkg-config libbpf-dev bpftool libelf-dev zlib1g-dev libjson-c-dev libssl-dev \
-	libcmocka-dev uthash-dev libcap-dev libbrotli-dev libzstd-dev libsqlite3-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
-TEST_PACKAGES := liburing-dev python3 sqlite3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats
+	libcmocka-dev uthash-dev libcap-dev libbrotli-dev libzstd-dev libsqlite3-dev libncurses-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
+TEST_PACKAGES := liburing-dev python3 sqlite3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats tmux
 
-LIBRARIES := libbpf json-c libcrypto libcap zlib libbrotlidec libzstd sqlite3
+LIBRARIES := libbpf json-c libcrypto libcap zlib libbrotlidec libzstd sqlite3 ncursesw
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) 2>/dev/null)
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES) 2>/dev/null)
 
@@ -202,7 +202,7 @@ torture: torture-programs ## every allocation and every write failed once: no cr
 # libFuzzer: the whole collector is built with it, so that every branch guides the search.
 FUZZ_BUILD := build/fuzz
 FUZZERS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
-FUZZ_SOURCES := $(filter-out user/main.c user/asked.c user/capture%.c user/confine.c user/observer.c user/session.c user/command_line.c user/cmd_%.c,$(USER_SOURCES))
+FUZZ_SOURCES := $(filter-out user/main.c user/asked.c user/watch_screen.c user/capture%.c user/confine.c user/observer.c user/session.c user/command_line.c user/cmd_%.c,$(USER_SOURCES))
 FUZZ_FLAGS := -std=gnu17 -O1 -g -D_GNU_SOURCE -DNIGHTCLERK_VERSION='"$(VERSION)"' -include user/banned.h -iquote user -iquote tests/unit \
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 SECONDS_EACH ?= 30

@@ -9,6 +9,7 @@
 #include "output.h"
 #include "playback.h"
 #include "process.h"
+#include "replay_screen.h"
 #include "store_writer.h"
 
 #include <getopt.h>
@@ -26,6 +27,7 @@ struct replay {
 	int64_t lease_ns;
 	bool keep_results;
 	bool quiet;
+	bool screen;
 	uint64_t cut;
 	struct playback playback;
 	struct output *ledger_file;
@@ -38,7 +40,8 @@ struct replay {
 static void print_help(void)
 {
 	printf("usage: nightclerk replay FILE [--ledger FILE] [--events FILE|-] [--policy FILE] [--quiet]\n"
-	       "                         [--db FILE [--keep-results] [--lease TIME]] [--cut SEED]\n\n"
+	       "                         [--db FILE [--keep-results] [--lease TIME]] [--cut SEED]\n"
+	       "       nightclerk replay FILE --screen [--policy FILE]\n\n"
 	       "Judges a recording again: the same ledger, events and alerts, byte for byte.\n\n"
 	       "  --ledger FILE    append one line per request to FILE\n"
 	       "  --events FILE|-  every event as JSON lines\n"
@@ -48,6 +51,7 @@ static void print_help(void)
 	       "  --keep-results   with the answers of model calls, which may hold secrets\n"
 	       "  --lease TIME     a call in it is pending this long at most (900); 90, 15m, 2h, 7d\n"
 	       "  --quiet          no alerts and no summary line\n"
+	       "  --screen         look at it on the full screen, as in `watch`, stepping in time; ? explains the keys\n"
 	       "  --cut SEED       every send in random pieces, for tests: the ledger must stay the same\n\n"
 	       "Exit status: 0, 10 a finding at or above the run's --fail-on, 11 cannot tell,\n"
 	       "1 the recording cannot be read, 2 usage.\n");
@@ -64,6 +68,7 @@ static int parse(int argc, char **argv, struct replay *replay)
 					      {"lease", required_argument, NULL, 'L'},
 					      {"quiet", no_argument, NULL, 'q'},
 					      {"cut", required_argument, NULL, 'c'},
+					      {"screen", no_argument, NULL, 's'},
 					      {"help", no_argument, NULL, 'h'},
 					      {0}};
 	int id;
@@ -102,6 +107,9 @@ static int parse(int argc, char **argv, struct replay *replay)
 				return EXIT_USAGE + 1;
 			}
 			break;
+		case 's':
+			replay->screen = true;
+			break;
 		case 'h':
 			print_help();
 			return 1;
@@ -114,6 +122,11 @@ static int parse(int argc, char **argv, struct replay *replay)
 		return EXIT_USAGE + 1;
 	}
 	replay->path = argv[optind];
+	if (replay->screen && (replay->ledger || replay->events || replay->quiet || replay->cut)) {
+		fprintf(stderr, "nightclerk replay: --screen only shows, and steps back and forth: give it --policy at most, "
+				"and write files in a replay without it\n");
+		return EXIT_USAGE + 1;
+	}
 	return 0;
 }
 
@@ -257,6 +270,10 @@ int cmd_replay(int argc, char **argv)
 
 	if (status)
 		return status - 1;
+	if (replay.screen)
+		status = replay_screen(replay.path, replay.policy_path);
+	if (replay.screen && status >= 0)
+		return status;
 	status = replay_run(&replay);
 	pipeline_free(replay.pipeline);
 	playback_close(&replay.playback);

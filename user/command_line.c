@@ -49,6 +49,8 @@ enum option_id {
 	OPTION_CONFINE,
 	OPTION_QUIET,
 	OPTION_PLAIN,
+	OPTION_NOTIFY,
+	OPTION_OUTPUT,
 	OPTION_PID,
 	OPTION_CGROUP,
 	OPTION_UID,
@@ -82,7 +84,9 @@ static const struct {
 	{"comm", OPTION_COMM, WATCH, "NAME", "watch every process of this name (first 15 bytes)"},
 	{"port", OPTION_PORT, WATCH, "PORT", "watch every connection to or from this port"},
 	{"all", OPTION_ALL, WATCH, "host-wide", "watch every process of every user on this host"},
-	{"plain", OPTION_PLAIN, WATCH, NULL, "one line a call (the only form so far)"},
+	{"plain", OPTION_PLAIN, WATCH, NULL, "one line a call, also on a terminal, where the full screen is the default"},
+	{"notify", OPTION_NOTIFY, WATCH, "CMD", "sh -c CMD at each finding from --fail-on on; NIGHTCLERK_TEXT says which"},
+	{"output", OPTION_OUTPUT, WATCH, "FILE", "append what the command prints to FILE, on the full screen besides its pane"},
 	{"ledger", OPTION_LEDGER, RUN | WATCH, "FILE", "append one line per request to FILE (run: call_ledger.jsonl)"},
 	{"events", OPTION_EVENTS, RUN | WATCH, "FILE|fd:N", "every request, response, finding, hole, ... as JSON lines"},
 	{"record", OPTION_RECORD, RUN | WATCH, "FILE", "keep everything for `replay`; FILE will hold bodies and secrets"},
@@ -104,7 +108,7 @@ static const struct {
 	{"assert", OPTION_ASSERT, COMMAND_LINE_REPORT, "TEXT", "exit 10 unless it holds of every call: billed<=1"},
 	{"now", OPTION_NOW, ALL_OF_THE_STORE, "SECONDS", "the time, for tests"},
 	{"policy", OPTION_POLICY, RUN | WATCH | ASK, "FILE", "what you know of your calls: see `check-policy`; other options outrank it"},
-	{"fail-on", OPTION_FAIL_ON, RUN, "SEVERITY", "exit 10 from this severity on: info, low, medium, high (medium)"},
+	{"fail-on", OPTION_FAIL_ON, RUN | WATCH, "SEVERITY", "run: exit 10, watch: bell and --notify, from this severity on: info, low, medium, high (medium)"},
 	{"strict", OPTION_STRICT, RUN | WATCH, NULL, "every repeat is at least medium, PUT and DELETE too"},
 	{"allow-incomplete", OPTION_ALLOW_INCOMPLETE, RUN, NULL, "do not exit 11 when something was not seen"},
 	{"allow-blind", OPTION_ALLOW_BLIND, RUN, "KIND,...",
@@ -137,7 +141,8 @@ static const struct {
 	{WATCH, "watch",
 	 "usage: nightclerk watch SCOPE [OPTIONS]\n"
 	 "       nightclerk watch [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
-	 "Shows HTTP calls over loopback as they complete, and repeats as they happen.\n"
+	 "Shows HTTP calls over loopback, and repeats as they happen: on the full screen, where\n"
+	 "? explains the keys, or one line a call where there is no terminal.\n"
 	 "SCOPE is one of --pid, --cgroup, --uid, --comm, --port, --all. Ctrl-C ends it.\n",
 	 "Exit status: 0; 1 it could not watch; 2 usage.\n"},
 	{COMMAND_LINE_KEY, "key",
@@ -453,6 +458,13 @@ static const char *take_option(int id, const char *value, struct command_line *l
 		line->quiet = true;
 		return NULL;
 	case OPTION_PLAIN:
+		line->plain = true;
+		return NULL;
+	case OPTION_NOTIFY:
+		line->notify = value;
+		return NULL;
+	case OPTION_OUTPUT:
+		line->output = value;
 		return NULL;
 	default:
 		return take_scope(id, value, line);
@@ -551,6 +563,8 @@ static enum command_line_result finish(enum command_line_verb verb, int argc, ch
 		return complain(verb, NULL, "give a scope or a command, not both");
 	if (optind >= argc && verb == COMMAND_LINE_RUN)
 		return complain(verb, NULL, "no command given: nightclerk run -- COMMAND [ARGUMENT...]");
+	if (optind >= argc && line->output)
+		return complain(verb, "output", "is for what a command prints: give -- COMMAND");
 	if (optind >= argc && !line->scope[0])
 		return complain(verb, NULL, "watch what? give --pid, --cgroup, --uid, --comm, --port or -- COMMAND");
 	if (optind < argc && line->events && strcmp(line->events, "-") == 0)

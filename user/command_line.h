@@ -62,6 +62,9 @@ struct command_line {
 	int64_t now_ns; /* CLOCK_REALTIME, or what --now says */
 	const char *user;   /* whose rights the command and the files get */
 	uint64_t linger_ns; /* 1 s */
+	const char *notify; /* watch: a shell command for each finding from fail_on on */
+	const char *output; /* watch: a file for the command's own output */
+	bool plain;	    /* watch: a line a call, also on a terminal */
 	bool quiet;	    /* no alerts, no summary line */
 	bool confine;	    /* refuse what leaves loopback */
 	char **command;	    /* argv of the command, NULL-terminated; NULL = none */

@@ -25,14 +25,23 @@ static int become(const struct launch_account *account)
 	       setenv("LOGNAME", account->name, 1);
 }
 
-static _Noreturn void run_child(int release_fd, int status_fd, char **argv, const struct launch_account *account)
+static int set_stdio(const int stdio[3])
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (stdio[fd] && dup2(stdio[fd], fd) < 0)
+			return -1;
+	return 0;
+}
+
+static _Noreturn void run_child(const struct launch *launch, int release_fd, int status_fd, char **argv,
+				const struct launch_account *account)
 {
 	char byte;
 	int err;
 
 	if (read(release_fd, &byte, 1) != 1)
 		_exit(125); /* nightclerk is gone */
-	if (!account || become(account) == 0)
+	if (set_stdio(launch->stdio) == 0 && (!account || become(account) == 0))
 		execvp(argv[0], argv);
 	err = errno;
 	if (write(status_fd, &err, sizeof(err)) != sizeof(err))
@@ -57,7 +66,7 @@ int launch_hold(struct launch *launch, char **argv, const struct launch_account 
 	if (launch->pid == 0) {
 		close(release[1]);
 		close(status[0]);
-		run_child(release[0], status[1], argv, account);
+		run_child(launch, release[0], status[1], argv, account);
 	}
 	close(release[0]);
 	close(status[1]);

@@ -2,7 +2,8 @@
 /*
  * Starts a command in two steps, so that the probes can be put on between
  * them: the child waits on a pipe before exec, and exits if nightclerk dies
- * meanwhile. It keeps stdin, stdout, stderr and the process group.
+ * meanwhile. It keeps the process group, and stdin, stdout and stderr unless
+ * others are given.
  */
 #ifndef NIGHTCLERK_LAUNCH_H
 #define NIGHTCLERK_LAUNCH_H
@@ -13,6 +14,7 @@ struct launch {
 	pid_t pid;
 	int release_fd; /* one byte lets it go */
 	int status_fd;	/* the errno of a failed exec comes back here */
+	int stdio[3];	/* set before launch_hold(): what its 0, 1 and 2 are to be; 0 = ours */
 };
 
 /* Another account for the child: its ids, its groups, and HOME, USER and LOGNAME. */

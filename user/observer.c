@@ -477,6 +477,12 @@ int observer_finish(struct observer *observer, int command_status)
 	return err;
 }
 
+void observer_detach(struct observer *observer)
+{
+	capture_close(observer->capture);
+	observer->capture = NULL;
+}
+
 static bool is_short(const struct output *output)
 {
 	return output && (output_unwritten(output) || output_lost(output));

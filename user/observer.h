@@ -62,6 +62,8 @@ size_t observer_open_calls(const struct observer *observer);
  * live on, the counters, the closing input. 0 or -errno.
  */
 int observer_finish(struct observer *observer, int command_status);
+/* After observer_finish(): the probes go, what was seen stays. */
+void observer_detach(struct observer *observer);
 /* After observer_finish(): not every line is written, be it only the summary, which cannot say so then. */
 bool observer_is_short(const struct observer *observer);
 /* The same: design's order, with 11 where observer_is_short(). */

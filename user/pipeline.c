@@ -16,6 +16,7 @@
 #include "junit.h"
 #include "model_key.h"
 #include "refusals.h"
+#include "screen_model.h"
 
 #include <errno.h>
 
@@ -186,6 +187,7 @@ static void write_alert(struct pipeline *pipeline, const struct judgement *judge
 
 static void report(struct pipeline *pipeline, const struct judgement *judgement, const struct call *call, uint64_t now_ns)
 {
+	lost(pipeline, screen_model_judged(pipeline->options.screen, judgement, call));
 	if (judgement->verdict.finding == FINDING_NONE)
 		return;
 	gate_add(&pipeline->gate, &judgement->verdict);
@@ -215,6 +217,7 @@ static void report_changes(struct pipeline *pipeline, struct call *call, uint64_
 	struct judgement judgement;
 
 	learn(pipeline, call);
+	screen_model_change(pipeline->options.screen, call);
 	if (!pipeline->options.no_alerts)
 		alerts_update(pipeline->alerts, call);
 	attempts_update(pipeline->attempts, call);
@@ -225,6 +228,7 @@ static void report_changes(struct pipeline *pipeline, struct call *call, uint64_
 			lost(pipeline, event_upgrade(&pipeline->line, &judgement, now_ns, &pipeline->output->events));
 		book_finding(pipeline, &judgement, now_ns);
 		write_alert(pipeline, &judgement, NULL);
+		lost(pipeline, screen_model_judged(pipeline->options.screen, &judgement, NULL));
 	}
 }
 
@@ -266,6 +270,7 @@ static void report_alone(struct pipeline *pipeline, const struct call *call, uin
 		finding = FINDING_ABANDONED_CALL;
 	if (finding == FINDING_NONE || says_nothing(call->rule))
 		return;
+	screen_model_alone(pipeline->options.screen, call, finding);
 	gate_add(&pipeline->gate, &(struct verdict){.finding = finding, .severity = SEVERITY_INFO});
 	lost(pipeline, event_call_finding(&pipeline->line, call, finding, now_ns, &pipeline->output->events));
 	if (pipeline->options.bookings && call->class == CLASS_LLM)
@@ -305,6 +310,7 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 	if (wants_hops(pipeline))
 		lost(pipeline, hops_request(pipeline->hops, call));
 	book(pipeline, call, now_ns);
+	lost(pipeline, screen_model_request(pipeline->options.screen, &pipeline->line, call));
 	if (is_safe(call) || (!call->has_fingerprint && call->idem_state != IDEM_PRESENT))
 		return;
 	lost(pipeline, attempts_add(pipeline->attempts, call, &judgement));
@@ -320,6 +326,7 @@ static void on_answered(struct pipeline *pipeline, struct call *call, uint64_t n
 		report_hops(pipeline, call, now_ns);
 	if (!pipeline->options.no_events)
 		lost(pipeline, event_response(&pipeline->line, call, &pipeline->output->events));
+	screen_model_answered(pipeline->options.screen, call);
 	if (pipeline->options.live_calls)
 		lost(pipeline, call_line(pipeline->fingerprinter, call, pipeline->line.wall_offset_ns,
 					 &pipeline->options.style, &pipeline->output->calls));
@@ -376,6 +383,7 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 	struct line_context *line = &pipeline->line;
 	struct buffer *events = &pipeline->output->events;
 
+	lost(pipeline, screen_model_stream(pipeline->options.screen, result));
 	switch (result->step) {
 	case CONNECTION_REQUEST:
 		on_request(pipeline, result->call, result->now_ns);
@@ -455,6 +463,7 @@ static void on_mark(struct pipeline *pipeline, struct bytes label, uint64_t now_
 	pipeline->line.mark = buffer_bytes(&pipeline->mark);
 	pipeline->line.has_mark = true;
 	lost(pipeline, event_mark(&pipeline->line, label, now_ns, &pipeline->output->events));
+	lost(pipeline, screen_model_mark(pipeline->options.screen, label));
 }
 
 /* What an earlier run left in the store: later calls are judged against it, it is not judged again. */
@@ -537,12 +546,14 @@ int pipeline_feed(struct pipeline *pipeline, const struct input *input)
 		break;
 	case INPUT_TICK:
 		pipeline->line.wall_offset_ns = input->tick.wall_offset_ns;
+		screen_model_tick(pipeline->options.screen, input->tick.wall_offset_ns);
 		break;
 	case INPUT_CGROUP:
 		on_cgroup(pipeline, input->cgroup.id, input->cgroup.path);
 		return 0;
 	case INPUT_COUNTERS:
 		pipeline->gate.counters = input->counters;
+		screen_model_counters(pipeline->options.screen, &input->counters);
 		return 0;
 	case INPUT_MARK:
 		on_mark(pipeline, input->mark.label, input->now_ns);
@@ -602,6 +613,7 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 					       .policy_sha = options->policy ? policy_sha(options->policy) : NULL};
 	lost(pipeline, event_start(&pipeline->line, &options->judge, &output->events));
 	book_the_run(pipeline, 0);
+	screen_model_tick(options->screen, run->wall_offset_ns);
 	return pipeline;
 }
 

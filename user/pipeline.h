@@ -20,6 +20,8 @@ struct pipeline_output {
 	struct buffer bookings; /* for the store (booking.h), where asked for */
 };
 
+struct screen_model;
+
 struct pipeline_options {
 	struct judge_options judge;
 	const struct policy *policy; /* borrowed; NULL = none. What it sets for the run is in judge already */
@@ -31,6 +33,7 @@ struct pipeline_options {
 	bool bookings;	   /* there is a store to write */
 	bool keep_results; /* with the answers of model calls */
 	struct alert_style style;
+	struct screen_model *screen; /* borrowed; told of everything that the events hold. NULL = none */
 };
 
 struct pipeline;

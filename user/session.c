@@ -55,16 +55,26 @@ static void reap(struct session *session)
  * group (the kernel sent it: SI_KERNEL). What a process sent to us alone is
  * passed on. Either way the command decides, and we judge when it has ended.
  */
+static void take_end_signal(struct session *session, const struct signalfd_siginfo *info)
+{
+	bool running = session->child_started && !session->child_over;
+
+	if (!session->child_started)
+		session->stop = true;
+	if (!running || info->ssi_code != SI_KERNEL || info->ssi_signo == SIGHUP)
+		session->asked = true;
+	if (running && info->ssi_code != SI_KERNEL)
+		kill(session->child.pid, (int)info->ssi_signo);
+}
+
 static void take_signal(struct session *session, const struct signalfd_siginfo *info)
 {
 	if (info->ssi_signo == SIGCHLD)
 		reap(session);
 	else if (info->ssi_signo == SIGWINCH)
 		session->resized = true;
-	else if (!session->child_started)
-		session->stop = true;
-	else if (info->ssi_code != SI_KERNEL && !session->child_over)
-		kill(session->child.pid, (int)info->ssi_signo);
+	else
+		take_end_signal(session, info);
 }
 
 void session_turn(struct session *session)
@@ -73,14 +83,16 @@ void session_turn(struct session *session)
 	int err;
 	/* A ring that cannot be read stays readable: then only the period wakes us. */
 	struct pollfd fds[] = {
-		{.fd = session->cannot_read ? -1 : observer_fd(session->observer), .events = POLLIN},
+		{.fd = session->cannot_read || session->finished ? -1 : observer_fd(session->observer), .events = POLLIN},
 		{.fd = session->signal_fd, .events = POLLIN},
-		{.fd = observer_control_fd(session->observer), .events = POLLIN},
+		{.fd = session->finished ? -1 : observer_control_fd(session->observer), .events = POLLIN},
 	};
 
 	poll(fds, sizeof(fds) / sizeof(fds[0]), OBSERVER_PERIOD_MS);
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
 		take_signal(session, &info);
+	if (session->finished)
+		return;
 	err = observer_turn(session->observer);
 	if (err && !session->said_so)
 		fprintf(stderr, "nightclerk: cannot read the kernel's events: %s; what is lost makes the run incomplete, continuing\n",
@@ -120,6 +132,7 @@ void session_finish(struct session *session)
 
 	while (session->child_started && observer_open_calls(session->observer) && now_ns() < deadline_ns)
 		session_turn(session);
+	session->finished = true;
 	if (observer_finish(session->observer, session->child_status))
 		fprintf(stderr, "nightclerk: the end of the run could not be read from the kernel\n");
 	end_confinement(session);

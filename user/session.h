@@ -22,6 +22,8 @@ struct session {
 	bool child_over;
 	int child_status; /* as a shell reports it; -1 where no command was run */
 	bool stop;	  /* without a command: a signal asked us to end */
+	bool asked;	  /* the same, whether there is a command or not */
+	bool finished;	  /* session_finish() was called: turns only wait */
 	bool cannot_read; /* the kernel's events, at the last turn */
 	bool said_so;
 	bool resized;	  /* the terminal has another size since the last look */
@@ -32,7 +34,10 @@ struct session {
  * status of design: 125 with one line on stderr, 126, 127.
  */
 int session_start(struct session *session, const struct observer_options *options);
-/* Waits up to OBSERVER_PERIOD_MS for something to happen, then one turn of the observer. */
+/*
+ * Waits up to OBSERVER_PERIOD_MS for something to happen, then one turn of the observer. After
+ * session_finish() only signals can happen.
+ */
 void session_turn(struct session *session);
 /* The command has ended, or a signal asked us to. */
 bool session_over(const struct session *session);

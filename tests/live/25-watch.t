@@ -213,7 +213,7 @@ def on_a_terminal(live, mock, columns, environment):
     """What `watch` prints on a terminal of that width while one finding arises."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = live.start([NIGHTCLERK, "watch", "--port", str(mock.port)], stdout=slave, stderr=subprocess.DEVNULL,
+    process = live.start([NIGHTCLERK, "watch", "--plain", "--port", str(mock.port)], stdout=slave, stderr=subprocess.DEVNULL,
                          env=environment)
     os.close(slave)
     text = b""
