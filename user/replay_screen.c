@@ -26,7 +26,12 @@ struct player {
 	struct viewer viewer;
 	struct screen_model *model;
 	uint64_t start_ns, end_ns; /* of the recording */
-	uint64_t step_count;	   /* in all of it */
+	/*
+	 * What screen_model_steps() said after each input that changed it: the steps that one can
+	 * take. One input may bring several, at the end of a connection for instance.
+	 */
+	uint64_t *step;
+	size_t step_count, step_capacity;
 	bool at_end;
 	int status; /* of the whole recording, after the first time through */
 	uint64_t playing_since_ns, playing_from_ns; /* 0 = stopped */
@@ -87,6 +92,23 @@ static void step_to(struct player *player, uint64_t step)
 		feed(player);
 }
 
+/* How many steps were taken to get here. */
+static size_t steps_taken(const struct player *player)
+{
+	uint64_t now = screen_model_steps(player->model);
+	size_t low = 0, high = player->step_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (player->step[middle] <= now)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static void time_to(struct player *player, uint64_t when_ns)
 {
 	while (!player->at_end && player->playback.now_ns < when_ns)
@@ -101,11 +123,11 @@ static void rewind_recording(struct player *player)
 
 static void step_back(struct player *player)
 {
-	uint64_t step = screen_model_steps(player->model);
+	size_t taken = steps_taken(player);
 
 	rewind_recording(player);
-	if (!player->leave)
-		step_to(player, step > 1 ? step - 1 : 0);
+	if (!player->leave && taken > 1)
+		step_to(player, player->step[taken - 2]);
 }
 
 static void second_back(struct player *player)
@@ -178,8 +200,8 @@ static void say_state(struct player *player)
 {
 	char text[96];
 
-	snprintf(text, sizeof(text), "%s %llu/%llu, %.1f/%.1f s", player->playing_since_ns ? "PLAYING" : "STEP",
-		 (unsigned long long)screen_model_steps(player->model), (unsigned long long)player->step_count,
+	snprintf(text, sizeof(text), "%s %zu/%zu, %.1f/%.1f s", player->playing_since_ns ? "PLAYING" : "STEP",
+		 steps_taken(player), player->step_count,
 		 seconds(player->start_ns, player->playback.now_ns), seconds(player->start_ns, player->end_ns));
 	screen_model_state(player->model, text);
 }
@@ -225,16 +247,41 @@ static void turn(struct player *player)
 	act(player, viewer_turn(&player->viewer, now_ns), now_ns);
 }
 
-/* All of it once: how long it is, how many steps, and what the gate says. */
+/* 0 or -ENOMEM. */
+static int note_step(struct player *player)
+{
+	uint64_t now = screen_model_steps(player->model);
+
+	if (now == (player->step_count ? player->step[player->step_count - 1] : 0))
+		return 0;
+	if (player->step_count == player->step_capacity) {
+		size_t capacity = player->step_capacity ? player->step_capacity * 2 : 256;
+		uint64_t *more = reallocarray(player->step, capacity, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		player->step = more;
+		player->step_capacity = capacity;
+	}
+	player->step[player->step_count++] = now;
+	return 0;
+}
+
+/* All of it once: how long it is, which steps it has, and what the gate says. */
 static int play_through(struct player *player)
 {
 	int status = open_recording(player), verdict;
 
 	if (status)
 		return status;
-	time_to(player, UINT64_MAX);
+	while (!player->at_end) {
+		feed(player);
+		if (note_step(player)) {
+			fprintf(stderr, "nightclerk: out of memory\n");
+			return 1;
+		}
+	}
 	player->end_ns = player->playback.now_ns;
-	player->step_count = screen_model_steps(player->model);
 	verdict = pipeline_exit_status(player->pipeline);
 	if (!player->status && (verdict == GATE_EXIT_FINDING || verdict == GATE_EXIT_INCOMPLETE))
 		player->status = verdict;
@@ -294,5 +341,6 @@ int replay_screen(const char *path, const char *policy_path)
 	buffer_done(&player.out.ledger);
 	buffer_done(&player.out.events);
 	buffer_done(&player.out.alerts);
+	free(player.step);
 	return status;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define RING_LOOK_NS (250 * 1000 * 1000ULL)
+#define BLOCKS_AT_END 20 /* findings that are printed when the screen has closed */
 #define READS_A_TURN 16 /* of what the command prints */
 
 struct watch {
@@ -173,12 +174,32 @@ static struct screen_model *new_model(const struct session *session)
 	return screen_model_new(&options);
 }
 
-/* What was on the screen is gone with it: the findings once more, and the sums. */
+/* The first blocks of an alert text, each of which begins with our name; *ret_more: how many there are beside them. */
+static struct bytes first_blocks(struct bytes alerts, size_t *ret_more)
+{
+	struct bytes rest = alerts, shown = {alerts.data, 0};
+	size_t blocks = 0;
+
+	while (rest.size) {
+		struct bytes line = bytes_take(&rest, bytes_find(rest, '\n') + 1);
+
+		blocks += bytes_starts_with(line, BYTES("nightclerk: "));
+		if (blocks <= BLOCKS_AT_END)
+			shown.size += line.size;
+	}
+	*ret_more = blocks > BLOCKS_AT_END ? blocks - BLOCKS_AT_END : 0;
+	return shown;
+}
+
+/* What was on the screen is gone with it: the worst findings once more, and the sums. */
 static void print_end(const struct session *session)
 {
-	struct bytes alerts = observer_alerts(session->observer);
+	size_t more;
+	struct bytes alerts = first_blocks(observer_alerts(session->observer), &more);
 
 	fwrite(alerts.data, 1, alerts.size, stderr);
+	if (more)
+		fprintf(stderr, "nightclerk: and %zu findings more; --events FILE keeps all of them\n", more);
 	fprintf(stderr, "%s\n", observer_summary_line(session->observer));
 }
 

@@ -1,126 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The full screen of `watch` and `replay --screen`, driven by keys on a terminal that tmux keeps."""
+"""What `watch` and `replay --screen` show on the full screen, driven by keys."""
 
-import json
 import os
 import re
-import shlex
-import signal
-import subprocess
 
-from harness import BUILD, HANG_SECONDS, NIGHTCLERK, ROOT, STARTED, Failure, check, contains, equal, fact, play, wait_until
-
-terminals = []
-HISTORY = ["-S", "-200"]  # also what has scrolled out
-
-
-class Terminal:
-    """A terminal of that size, and a command on it; a shell stays when that has ended."""
-
-    def __init__(self, live, argv, columns=80, rows=24, environment=(), locale="C.UTF-8"):
-        self.name = f"nightclerk-test-{os.getpid()}-{len(terminals)}"
-        terminals.append(self)
-        variables = [f"LC_ALL={locale}", "TERM=tmux-256color", *environment]
-        command = shlex.join(["env", *variables, *argv]) + '; echo "status $?"; stty -a; exec sleep 1000'
-        clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TMUX", "LINES", "COLUMNS")}
-        subprocess.run(["tmux", "-L", self.name, "-f", live.write("tmux.conf", "set -g status off"), "-u", "new-session", "-d",
-                        "-x", str(columns), "-y", str(rows), "-c", live.directory, "sh", "-c", command],
-                       check=True, timeout=HANG_SECONDS, env={**clean, "LC_ALL": "C.UTF-8"})
-        live.processes.append(self)
-        self.shell_pid = int(self.tell("display", "-p", "#{pane_pid}"))
-
-    @property
-    def pid(self):
-        """Of the command."""
-        found = []
-
-        def is_there():
-            with open(f"/proc/{self.shell_pid}/task/{self.shell_pid}/children", encoding="utf-8") as file:
-                found[:] = [int(word) for word in file.read().split()]
-            return bool(found)
-
-        wait_until(is_there, "the command has started")
-        return found[0]
-
-    def tell(self, *words):
-        done = subprocess.run(["tmux", "-L", self.name, *words], check=True, timeout=HANG_SECONDS, stdout=subprocess.PIPE)
-        return done.stdout.decode().rstrip("\n")
-
-    def keys(self, *names):
-        self.tell("send-keys", *names)
-
-    def type(self, text):
-        self.tell("send-keys", "-l", text)
-
-    def resize(self, columns, rows):
-        self.tell("resize-window", "-x", str(columns), "-y", str(rows))
-
-    def screen(self, *options):
-        """What is on it: lines without spaces at their ends."""
-        return "\n".join(line.rstrip() for line in self.tell("capture-pane", "-p", *options).split("\n")).rstrip("\n")
-
-    def becomes(self, want, normal=lambda text: text):
-        """Waits until the screen is exactly that."""
-        want = want.strip("\n")
-        seen = [""]
-
-        def is_there():
-            seen[0] = normal(self.screen())
-            return seen[0] == want
-
-        try:
-            wait_until(is_there, "the screen")
-        except Failure:
-            raise Failure(f"the screen never became\n{want}\n--- but is\n{seen[0]}") from None
-
-    def shows(self, pattern, *options):
-        """Waits until that is somewhere on the screen."""
-        try:
-            wait_until(lambda: re.search(pattern, self.screen(*options), re.M), pattern)
-        except Failure:
-            raise Failure(f"never on the screen: {pattern}\n{self.screen(*options)}") from None
-
-    def ends(self, status):
-        """Waits for the end of the command; the terminal is as it was before."""
-        self.shows("^status ", *HISTORY)
-        self.shows("echoke", *HISTORY)
-        text = self.screen(*HISTORY)
-        equal(re.findall(r"^status (\d+)$", text, re.M), [str(status)], "status")
-        for word in ("icanon", "echo", "isig", "icrnl", "ixon", "onlcr"):
-            check(re.search(rf"(^| ){word}\b", text, re.M), f"{word} is off after the end\n{text}")
-        contains(text, "susp = ^Z", "modes after the end")
-        equal(self.tell("display", "-p", "#{alternate_on} #{cursor_flag} #{keypad_cursor_flag} #{keypad_flag}"), "0 1 0 0",
-              "alternate screen, cursor, keypad after the end")
-        return text
-
-    # What harness.py does with everything that a test started.
-    stdin = stdout = stderr = None
-
-    def poll(self):
-        return None
-
-    def kill(self):
-        subprocess.run(["tmux", "-L", self.name, "kill-server"], check=False, stderr=subprocess.DEVNULL)
-
-    def wait(self):
-        pass
-
-
-def watch(live, *arguments, **more):
-    """`watch` on a terminal; 90-nothing-left.t will ask after it."""
-    terminal = Terminal(live, [NIGHTCLERK, "watch", *arguments], **more)
-    with open(f"/proc/{terminal.pid}/stat", encoding="utf-8") as file:
-        start = file.read().rpartition(")")[2].split()[19]
-    with open(STARTED, "a", encoding="utf-8") as file:
-        file.write(json.dumps({"pid": terminal.pid, "start": start}) + "\n")
-    terminal.shows("^not seen:")
-    return terminal
-
-
-def post(mock, body="{}", path=""):
-    subprocess.run(["curl", "-s", "-o", "/dev/null", mock.url + path, "-d", body], check=True, timeout=HANG_SECONDS)
-
+from harness import BUILD, NIGHTCLERK, ROOT, check, contains, equal, fact, play, wait_until
+from terminal import Terminal, post, watch
 
 SCRIPT = """
 {build}/flaky-tool --timeout-ms 150 {url}
@@ -149,7 +35,7 @@ def normal(text):
     text = re.sub(r"^[ \d]{6}\d( (?:flaky-tool|curl))", r"    PID\1", text, flags=re.M)
     text = re.sub(r"[ \d]{3}\d\.\d(?= :\d)", "  MS.M", text)
     text = re.sub(r":\d{5}\b", ":PORT.", text)
-    return re.sub(r"\d\.\d/\d\.\d s", "T.T/T.T s", text)
+    return re.sub(r"STEP (\d\d)/\1, \d\.\d/\d\.\d s", "STEP NN/NN, T.T/T.T s", text)
 
 
 def normal_story(text):
@@ -169,7 +55,7 @@ def documented(number):
 
 
 FILTERED = """
-replay script.recording  STEP 13/13, T.T/T.T s   5 calls, 2 high 0 medium 0 low
+replay script.recording  STEP NN/NN, T.T/T.T s   5 calls, 2 high 0 medium 0 low
 FINDINGS 1 (and 1 of info)
 HIGH        dup_after_success          2 of 2 POST :PORT./v1/charges
 CALLS 2 of 5, filter: curl !get
@@ -196,7 +82,7 @@ filter: curl !get
 """
 
 SORTED = """
-replay script.recording  STEP 13/13, T.T/T.T s   5 calls, 2 high 0 medium 0 low
+replay script.recording  STEP NN/NN, T.T/T.T s   5 calls, 2 high 0 medium 0 low
 FINDINGS 2 (and 1 of info)
 HIGH        dup_after_success          2 of 2 POST :PORT./v1/charges
 HIGH        dup_after_timeout          2 of 2 POST :PORT./v1/charges
@@ -253,6 +139,188 @@ def a_recording_is_looked_at(live):
     terminal.becomes(SMALL, normal)
     terminal.keys("q")
     terminal.ends(10)
+
+
+LIVE = """
+watch port PORT  LIVE                            3 calls, 1 high 0 medium 0 low
+FINDINGS 1
+HIGH        dup_after_success          2 of 2 POST :PORT./v1/charges
+CALLS 3
+  TIME         PID COMMAND    METHOD  ST   GOT      MS TARGET
+  12:00:00     PID curl       POST   200    36    MS.M :PORT./v1/charges
+  12:00:00     PID curl       POST   404    13    MS.M :PORT./v1/charges/2
+H 12:00:00     PID curl       POST   200    36    MS.M :PORT./v1/charges
+
+
+
+
+
+
+
+
+
+PROCESSES AND PATHS 3, by duplicates
+    PID COMMAND     CALLS   MUT ATTEMPTS  DUPS LAST TOKENS PATH
+    PID curl            1     1        1     1  200      0 :PORT./v1/charges
+    PID curl            1     1        0     0  200      0 :PORT./v1/charges
+    PID curl            1     1        0     0  404      0 :PORT./v1/charges/2
+not seen: holes 0  blind streams 0  broken 0  lost 0  ring 0% (peak 0%)
+? help  f findings  Enter open  Tab pane  / filter  s sort  p pause  q quit
+"""
+
+
+def normal_live(text):
+    """The share of the ring that was full at its fullest depends on the machine."""
+    text = re.sub(r"watch port \d{5}", "watch port PORT ", normal(text))
+    return re.sub(r"peak \d%", "peak 0%", text)
+
+
+@fact
+def calls_show_as_they_come_and_all_of_them_after_a_pause(live):
+    mock = live.mock()
+    terminal = watch(live, "--port", str(mock.port))
+    for path in ("", "/2", ""):
+        post(mock, path=path)
+    terminal.becomes(LIVE.replace("PORT  LIVE", "PORT   LIVE").replace("LIVE    ", "LIVE   ", 1), normal_live)
+    terminal.keys("p")
+    terminal.shows("^CALLS 3, PAUSED: 0 more since$")
+    post(mock, path="/3")
+    post(mock, path="/4")
+    terminal.shows("^CALLS 3 of 5, PAUSED: 2 more since$")
+    check("/v1/charges/3" not in terminal.screen(), "a call shows although the list is held")
+    terminal.keys("p")
+    terminal.shows(r"POST +404 .*/v1/charges/3\n.*POST +404 .*/v1/charges/4$")
+    terminal.keys("q")
+    text = terminal.ends(0)
+    contains(text, "HIGH dup_after_success", "the findings once more")
+    contains(text.replace("\n", " "), "nightclerk: 5 requests (5 mutating), 1 finding", "summary")
+
+
+@fact
+def a_finding_opens_on_live_traffic(live):
+    mock = live.mock()
+    terminal = watch(live, "--port", str(mock.port), columns=100, rows=40)
+    post(mock, '{"n": 1}')
+    post(mock, '{"n": 1}')
+    terminal.shows("^FINDINGS 1$")
+    terminal.keys("f", "Enter")
+    terminal.shows("^= # +ATTEMPT 1 +ATTEMPT 2$")
+    terminal.shows(r"^key +\S none +none$")
+    terminal.shows(r"^client read +107 of 107 bytes, head included +107 of 107 bytes, head included$")
+    post(mock, '{"n": 1}')  # the story goes on: a third one
+    terminal.shows("attempt 2 of 3")
+    terminal.keys("q")
+    terminal.shows("^FINDINGS 1$")
+    terminal.keys("q")
+    terminal.ends(0)
+
+
+@fact
+def the_output_of_a_command_has_a_pane_and_a_file(live):
+    mock = live.mock()
+    command = ["sh", "-c", f"echo one; echo two >&2; curl -s {mock.url} -d n=1 -o answer; cat; echo three; exit 7"]
+    terminal = watch(live, "--output", live.path("output"), "--", *command)
+    terminal.shows("^watch -- sh +OVER: exit status 7 ")
+    terminal.shows("^CALLS 1\n.*\n.* curl +POST +200 ")
+    terminal.shows("^OUTPUT OF THE COMMAND 3 lines\none\ntwo\nthree\n")
+    with open(live.path("output"), encoding="utf-8") as file:
+        equal(file.read(), "one\ntwo\nthree\n", "the file of --output")
+    terminal.keys("q")
+    terminal.ends(0)
+
+
+@fact
+def q_asks_before_it_ends_the_command(live):
+    os.mkfifo(live.path("fifo"))
+    terminal = watch(live, "--", "sh", "-c", "trap 'exit 3' TERM; echo ready; read line < fifo")
+    terminal.shows("^ready$")
+    terminal.keys("q")
+    terminal.shows("^the command still runs: q again sends it SIGTERM")
+    terminal.keys("j")
+    terminal.shows(r"^\? help")
+    terminal.keys("q")
+    terminal.ends(0)
+
+
+@fact
+def a_recording_is_stepped_through(live):
+    terminal = Terminal(live, [NIGHTCLERK, "replay", record(live), "--screen"])
+    terminal.shows(r"STEP (\d+)/\1, .* 5 calls, 2 high 0 medium")
+    steps = int(re.search(r"STEP (\d+)/", terminal.screen()).group(1))
+    terminal.keys("{")
+    terminal.shows(rf"STEP 0/{steps}, 0.0/\S+ s .* 0 calls, 0 high 0 medium")
+    seen = []
+    for step in range(1, steps + 1):
+        terminal.keys("]")
+        terminal.shows(rf"STEP {step}/{steps}, ")
+        seen.append(terminal.screen())
+    # The first finding is medium until the late answer comes.
+    check(any(" 2 calls, 0 high 1 medium" in screen for screen in seen), "no step is between the second attempt and the answer")
+    for step in range(steps - 1, 0, -1):
+        terminal.keys("[")
+        terminal.becomes(seen[step - 1])
+    terminal.keys("Space")
+    terminal.shows(rf"STEP {steps}/{steps}, .* 5 calls, 2 high 0 medium")
+    terminal.keys("q")
+    terminal.ends(10)
+
+
+@fact
+def what_is_shown_is_written_into_a_file(live):
+    terminal = Terminal(live, [NIGHTCLERK, "replay", record(live), "--screen"], columns=40, rows=10)
+    terminal.shows("^CALLS 5$")
+    terminal.keys("w")
+    terminal.shows(r"^written: nightclerk-\d{8}-\d{6}.txt")
+    [name] = [name for name in os.listdir(live.directory) if name.startswith("nightclerk-")]
+    equal(oct(os.stat(live.path(name)).st_mode & 0o777), "0o600", "mode of the file")
+    with open(live.path(name), encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    equal([line.split()[3:5] for line in lines[7:12]],
+          [["POST", "200"], ["POST", "200"], ["POST", "200"], ["GET", "404"], ["POST", "200"]], "calls")
+    terminal.keys("q")
+    terminal.ends(10)
+
+
+@fact
+def a_screen_for_a_replay_writes_no_files(live):
+    terminal = Terminal(live, [NIGHTCLERK, "replay", "x", "--screen", "--events", "-"])
+    contains(terminal.ends(2).replace("\n", ""), "nightclerk replay: --screen only shows", "text")
+    terminal = Terminal(live, [NIGHTCLERK, "replay", "x", "--screen"])
+    contains(terminal.ends(1), "cannot open x: No such file or directory", "text")
+
+
+@fact
+def somebody_is_told_of_a_finding(live):
+    mock = live.mock()
+    told = live.path("told")
+    notify = f'echo "$NIGHTCLERK_SEVERITY $NIGHTCLERK_FINDING $NIGHTCLERK_TEXT" >> {told}; echo noise'
+    expected = f"high dup_after_success HIGH dup_after_success: POST /v1/charges at 127.0.0.1:{mock.port}\n"
+
+    def is_told():
+        if not os.path.exists(told):
+            return False
+        with open(told, encoding="utf-8") as file:
+            return file.read() == expected
+
+    terminal = watch(live, "--port", str(mock.port), "--notify", notify)
+    post(mock)
+    post(mock)
+    wait_until(is_told, "told of the finding")
+    terminal.shows("^noise$")  # a message of whatever writes to standard error: in the foot
+    post(mock)  # the third time of the same
+    terminal.shows("3 of 3")
+    terminal.keys("q")
+    terminal.ends(0)
+    check(is_told(), "told once")
+    os.unlink(told)
+    plain = live.nightclerk(["watch", "--port", str(mock.port), "--fail-on", "high", "--notify", notify])
+    plain.stdout.readline()
+    post(mock, "{}", "?again")
+    post(mock, "{}", "?again")
+    expected = expected.replace("/v1/charges at", "/v1/charges?again at")
+    wait_until(is_told, "told of the finding in the plain form")
+    plain.terminate()
+    plain.communicate()
 
 
 play()
