@@ -9,7 +9,7 @@ a program that already runs on this CPU (bpf/copies.bpf.h), and none is lost.
 from harness import SLOW, equal, fact, play
 
 CLIENTS = 6
-EACH = 200 if SLOW else 4000
+EACH = 200 if SLOW else 1000
 
 STORM = """
 import socket, sys, threading
