@@ -262,6 +262,8 @@ static void report_alone(struct pipeline *pipeline, const struct call *call, uin
 	struct booking_context context = booking_context(pipeline);
 	enum finding finding = FINDING_NONE;
 
+	if (call->undecidable) /* it may have been answered, and whole */
+		return;
 	if (call->status && !call->response_complete &&
 	    (call->ended == CALL_ENDED_CUT || call->ended == CALL_ENDED_RESET))
 		finding = FINDING_TRUNCATED_RESPONSE;

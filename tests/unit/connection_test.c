@@ -641,6 +641,27 @@ static void what_a_closing_server_said_before_answers_no_later_request(void **st
 	scene_done(&scene);
 }
 
+/* The answer was there, and this client left after it; only we could not read it. */
+static void a_call_whose_answer_cannot_be_read_was_not_abandoned(void **state)
+{
+	static const char *const answers[] = {"ICY 200 OK\r\n\r\nabc", "no status line"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct scene scene;
+		uint32_t c;
+
+		begin(&scene);
+		c = scene_connect(&scene, AGENT);
+		scene_send(&scene, c, CLIENT, POST_B);
+		scene_send(&scene, c, SERVER, answers[i]);
+		scene_close(&scene, c, CLIENT);
+		assert_int_equal(scene_finish(&scene, 0), 11);
+		assert_int_equal(scene_count(&scene, "finding"), 0);
+		scene_done(&scene);
+	}
+}
+
 static void the_same_4_tuple_again_is_another_connection(void **state)
 {
 	struct scene scene;
@@ -870,6 +891,7 @@ int main(void)
 		cmocka_unit_test(what_a_client_read_shows_at_its_next_send),
 		cmocka_unit_test(an_answer_that_nobody_proved_read_is_unknown),
 		cmocka_unit_test(a_half_close_is_not_giving_up),
+		cmocka_unit_test(a_call_whose_answer_cannot_be_read_was_not_abandoned),
 		cmocka_unit_test(what_is_read_after_both_fins_was_delivered),
 		cmocka_unit_test(a_half_close_after_the_servers_is_no_close),
 		cmocka_unit_test(a_request_after_the_servers_close_was_never_read),
