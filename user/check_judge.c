@@ -300,18 +300,34 @@ static struct connection_totals add_totals(struct check_lines *check)
 	return totals;
 }
 
+/* One line for each request that the run counted, and one about the end of each. */
+static bool lacks_lines(const struct check_run *run)
+{
+	if (!run->has_summary)
+		return false;
+	for (const struct check_call *row = run->first; row; row = row->next)
+		if (row->in_events && !row->has_response)
+			return true;
+	return run->requests != run->summary.requests;
+}
+
 static void find_reasons(struct check_lines *check)
 {
-	bool cut = false, more = false;
+	bool cut = false, more = false, lacks = check->orphans;
 
 	for (const struct check_run *run = check->runs; run; run = run->hh.next) {
 		cut |= run->has_events && !run->has_summary;
 		more |= run->has_summary && says_more(check, run);
+		lacks |= lacks_lines(run);
 		if (run->start.has_policy && !check->policy)
 			notice(check, notice_policy);
 	}
 	if (check->broken_lines)
 		incomplete(check, "a line could not be read");
+	if (check->has_empty_file)
+		incomplete(check, "a file holds no line");
+	if (lacks)
+		incomplete(check, "the events lack lines that their run wrote");
 	if (cut)
 		incomplete(check, "the events end before the summary of their run");
 	if (more)

@@ -146,6 +146,7 @@ static const char *add_request(struct check_lines *check, struct check_run *run,
 		return wrong;
 	row = find_row(check, call->id);
 	if (row) { /* the ledger and the events of one run both have it */
+		run->requests += is_event && !row->in_events;
 		row->in_events |= is_event;
 		return NULL;
 	}
@@ -158,6 +159,7 @@ static const char *add_request(struct check_lines *check, struct check_run *run,
 	row->first_ns = call->first_ns;
 	memcpy(&row->principal, call->principal.byte, sizeof(row->principal));
 	row->in_events = is_event;
+	run->requests += is_event;
 	row->window = run->window;
 	return NULL;
 }
@@ -172,6 +174,7 @@ static const char *add_response(struct check_lines *check, struct bytes line)
 		row->has_response = true;
 		row->response = response;
 	}
+	check->orphans += !wrong && !row;
 	return wrong;
 }
 
@@ -202,6 +205,7 @@ static const char *add_finding(struct check_lines *check, struct bytes line)
 	struct check_call *later = wrong ? NULL : find_row(check, finding.of);
 	struct check_call *earlier = later && finding.has_earlier ? find_row(check, finding.earlier) : NULL;
 
+	check->orphans += !wrong && (!later || (finding.has_earlier && !earlier));
 	if (!later)
 		return wrong;
 	later->abandoned |= finding.finding == FINDING_ABANDONED_CALL;
@@ -305,6 +309,11 @@ static const char *add_line(struct check_lines *check, struct bytes line)
 		break;
 	}
 	return NULL;
+}
+
+void check_lines_empty(struct check_lines *check)
+{
+	check->has_empty_file = true;
 }
 
 const char *check_lines_add(struct check_lines *check, struct bytes line)

@@ -43,6 +43,9 @@ void check_lines_free(struct check_lines *check); /* accepts NULL */
  */
 const char *check_lines_add(struct check_lines *check, struct bytes line);
 
+/* A file had no line at all: what it should hold is lost, and the gate cannot tell. */
+void check_lines_empty(struct check_lines *check);
+
 /* Once, after the last line. 0 or -ENOMEM. */
 int check_lines_judge(struct check_lines *check);
 

@@ -45,6 +45,7 @@ struct check_run {
 	uint64_t mark;	/* a hash of the label in the last ledger line; 0 = none */
 	bool has_marks;	   /* as events: then the lines' own labels do not count */
 	bool has_events, has_start, has_summary;
+	uint64_t requests; /* as events */
 	struct check_start start;
 	struct check_summary summary;
 	UT_hash_handle hh;
@@ -59,6 +60,8 @@ struct check_lines {
 	struct check_run *run; /* of the last line */
 	struct run_facts facts;
 	uint64_t broken_lines;
+	uint64_t orphans; /* lines about a request that no line holds */
+	bool has_empty_file;
 	struct secret_rules secrets;
 	struct fingerprinter *fingerprinter;
 	struct classifier *classifier;

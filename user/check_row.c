@@ -655,12 +655,13 @@ const char *check_row_summary(struct bytes line, struct check_summary *ret_summa
 	static const char *const names[] = {"bytes", "drops", "incomplete"};
 	static const char *const bytes_names[] = {"accepted", "in_messages", "in_holes", "in_blind"};
 	static const char *const drop_names[] = {"no_flow", "no_call", "lifecycle_records"};
-	static const char *const other_names[] = {"recursion_misses", "wall_ms", "evicted"};
+	static const char *const other_names[] = {"recursion_misses", "wall_ms", "evicted", "requests"};
 	struct check_summary summary = {0};
 	uint64_t *const bytes_numbers[] = {&summary.accepted_bytes, &summary.message_bytes, &summary.hole_bytes,
 					   &summary.blind_bytes};
 	uint64_t *const drop_numbers[] = {&summary.no_flow, &summary.no_call, &summary.lifecycle_lost};
-	uint64_t *const other_numbers[] = {&summary.recursion_misses, &summary.wall_ms, &summary.evicted};
+	uint64_t *const other_numbers[] = {&summary.recursion_misses, &summary.wall_ms, &summary.evicted,
+					   &summary.requests};
 	struct bytes values[COUNT_OF(names)];
 	const char *wrong = pick(line, names, COUNT_OF(names), values);
 

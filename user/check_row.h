@@ -102,6 +102,7 @@ struct check_summary {
 	uint64_t accepted_bytes, message_bytes, hole_bytes, blind_bytes;
 	uint64_t no_flow, no_call, lifecycle_lost, recursion_misses;
 	uint64_t evicted;
+	uint64_t requests;
 	uint64_t wall_ms;
 	struct bytes incomplete; /* JSON array of texts */
 };

@@ -200,6 +200,8 @@ static int add_lines(struct check_command *command, const char *path, struct byt
 	uint64_t number = 0;
 	int err = 0;
 
+	if (!bytes_trim(text).size)
+		check_lines_empty(command->lines);
 	while (text.size && !err) {
 		struct bytes line = bytes_take(&text, bytes_find(text, '\n'));
 		const char *wrong;

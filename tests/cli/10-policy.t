@@ -181,7 +181,7 @@ def what_cannot_be_read_is_1_and_usage_is_2(directory):
     run(2, "check", EVENTS, "--fail-on", "never")
     run(2, "check", EVENTS, "--format", "xml")
     contains(run(0, "check", "--help").stdout, "--allow-incomplete")
-    run(0, "check", write(directory, "empty", ""))
+    run(11, "check", write(directory, "empty", ""))
 
 
 def recording(policy):

@@ -362,4 +362,14 @@ def a_reader_of_events_that_leaves_does_not_end_the_run(live):
     equal(len(result.ledger), 1, "ledger lines")
 
 
+NOTHING = ("nightclerk: 0 requests (0 mutating), 0 findings (0 high, 0 medium, 0 low), "
+           "0 bytes = 0 in messages + 0 in holes + 0 blind\n")
+
+
+@fact
+def an_empty_file_is_no_clean_run(live):
+    done = subprocess.run([NIGHTCLERK, "check", live.write("empty", "")], stdout=subprocess.PIPE, timeout=60, check=False)
+    equal((done.returncode, done.stdout.decode()), (11, NOTHING + "nightclerk: cannot tell: a file holds no line\n"), "check")
+
+
 play()

@@ -942,6 +942,64 @@ static void events_without_a_summary_were_cut(void **state)
 	scene_done(&scene);
 }
 
+/* A line of that kind, the n-th, is taken out of the text. */
+static void lose_line(char *text, const char *kind, int n)
+{
+	char start[64], *line = text, *end;
+
+	snprintf(start, sizeof(start), "{\"kind\":\"%s\"", kind);
+	for (line = strstr(line, start); n--; line = strstr(line + 1, start))
+		;
+	end = strchr(line, '\n') + 1;
+	memmove(line, end, strlen(end) + 1);
+}
+
+static void events_that_lack_a_line_are_not_whole(void **state)
+{
+	static const struct {
+		const char *kind;
+		int n;
+		int status;
+	} rows[] = {{"request", 0, 11}, {"request", 1, 11}, {"request", 2, 10}, {"response", 2, 10}, {"response", 0, 11}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct check_lines *check;
+		struct scene scene;
+		char *text;
+
+		begin(&scene);
+		post(&scene, 100, "", "{\"a\":1}", OK_ANSWER);
+		post(&scene, 100, "", "{\"a\":1}", OK_ANSWER);
+		post(&scene, 100, "", "{\"a\":2}", OK_ANSWER);
+		scene_finish(&scene, 0);
+		text = text_of(&scene.out.events);
+		check = judge((const char *const *)&text, 1, &no_overrides, NULL);
+		assert_int_equal(check_lines_summary(check)->incomplete_count, 0);
+		check_lines_free(check);
+		lose_line(text, rows[i].kind, rows[i].n);
+		check = judge((const char *const *)&text, 1, &no_overrides, NULL);
+		assert_true(is_incomplete(check, "the events lack lines that their run wrote"));
+		assert_int_equal(check_lines_exit_status(check), rows[i].status);
+		check_lines_free(check);
+		scene_done(&scene);
+	}
+}
+
+static void a_line_about_no_request_is_a_loss(void **state)
+{
+	static const char *const texts[] = {
+		"{\"kind\":\"upgrade\",\"t\":1.0,\"run\":\"a\",\"of\":\"0123456789abcdef0123456789abcdef\","
+		"\"earlier\":null,\"from\":\"dup_after_success\",\"to\":\"none\",\"because\":\"\"}\n",
+	};
+	struct check_lines *check = judge(texts, 1, &no_overrides, NULL);
+
+	(void)state;
+	assert_true(is_incomplete(check, "the events lack lines that their run wrote"));
+	assert_int_equal(check_lines_exit_status(check), 11);
+	check_lines_free(check);
+}
+
 static void what_the_run_could_not_see_is_still_not_seen(void **state)
 {
 	static const char text[] =
@@ -1015,6 +1073,8 @@ int main(void)
 		cmocka_unit_test(a_broken_line_is_named_and_the_rest_is_judged),
 		cmocka_unit_test(no_damage_to_a_line_is_fatal),
 		cmocka_unit_test(events_without_a_summary_were_cut),
+		cmocka_unit_test(events_that_lack_a_line_are_not_whole),
+		cmocka_unit_test(a_line_about_no_request_is_a_loss),
 		cmocka_unit_test(what_the_run_could_not_see_is_still_not_seen),
 		cmocka_unit_test(a_refused_connection_fails_the_gate_again),
 	};
