@@ -55,6 +55,7 @@ static void read_columns(sqlite3_stmt *statement, struct call_row *row)
 	row->created_ns = store_column_time(statement, 21);
 	row->updated_ns = store_column_time(statement, 22);
 	row->has_result = sqlite3_column_int(statement, 23);
+	row->rowid = sqlite3_column_int64(statement, 24);
 }
 
 int call_row_read(struct store *store, const char *key, struct call_row *ret_row)
@@ -90,7 +91,7 @@ static void bind_owner(sqlite3_stmt *statement, const struct call_row *row)
 
 int call_row_write(struct store *store, const struct call_row *row)
 {
-	sqlite3_stmt *statement = store_statement(store, STATEMENT_PUT_CALL);
+	sqlite3_stmt *statement = store_statement(store, row->exists ? STATEMENT_CHANGE_CALL : STATEMENT_ADD_CALL);
 	const struct store_tokens *tokens = &row->tokens;
 	bool any = tokens->input >= 0 || tokens->output >= 0;
 
@@ -99,7 +100,6 @@ int call_row_write(struct store *store, const struct call_row *row)
 	store_bind_text(statement, 1, call_status_name(row->status));
 	store_bind_text(statement, 2, row->reason);
 	store_bind_text(statement, 3, row->model);
-	store_bind_text(statement, 4, row->schema_version);
 	store_bind_text(statement, 5, row->process);
 	store_bind_text(statement, 6, row->path);
 	store_bind_count(statement, 7, any && tokens->input < 0 ? 0 : tokens->input);
@@ -113,9 +113,14 @@ int call_row_write(struct store *store, const struct call_row *row)
 	store_bind_text(statement, 15, row->result_attempt);
 	bind_owner(statement, row);
 	store_bind_time(statement, 21, row->lease_ns);
-	store_bind_time(statement, 22, row->created_ns);
 	store_bind_time(statement, 23, row->updated_ns);
-	store_bind_text(statement, 24, row->key);
+	if (row->exists) {
+		sqlite3_bind_int64(statement, 25, row->rowid);
+	} else {
+		store_bind_text(statement, 4, row->schema_version);
+		store_bind_time(statement, 22, row->created_ns);
+		store_bind_text(statement, 24, row->key);
+	}
 	return store_run(store, statement);
 }
 

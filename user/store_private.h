@@ -18,7 +18,8 @@ enum store_statement {
 	STATEMENT_USE_ATTEMPT,
 	STATEMENT_OPEN_ATTEMPT,
 	STATEMENT_FIND_CALL,
-	STATEMENT_PUT_CALL,
+	STATEMENT_ADD_CALL,
+	STATEMENT_CHANGE_CALL,
 	STATEMENT_KEEP_RESULT,
 	STATEMENT_PUT_FINDING,
 	STATEMENT_DROP_FINDING,
@@ -73,6 +74,7 @@ const char *call_status_name(enum call_status status);
 struct call_row {
 	char key[256];
 	bool exists;
+	int64_t rowid; /* where it exists, within this transaction */
 	enum call_status status;
 	char reason[64];
 	char model[CALL_NAME_BYTES + 1];
@@ -94,6 +96,7 @@ struct call_row {
 
 /* exists is false where there is none; then all is zero but for the key. */
 int call_row_read(struct store *store, const char *key, struct call_row *ret_row);
+/* Where it was read: inside one transaction. */
 int call_row_write(struct store *store, const struct call_row *row);
 /* Somebody asked for it by name and is still within the lease. */
 bool call_row_is_reserved(const struct call_row *row, int64_t now_ns);

@@ -119,14 +119,15 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_USE_ATTEMPT] = "UPDATE attempts SET used = ?2 WHERE seq = ?1",
 	[STATEMENT_OPEN_ATTEMPT] =
 		"SELECT pid, ns_pid, start_ns FROM attempts WHERE key = ?1 AND outcome IS NULL ORDER BY seq DESC LIMIT 1",
-	[STATEMENT_FIND_CALL] = "SELECT " CALL_COLUMNS ", result IS NOT NULL FROM calls WHERE key = ?1",
-	[STATEMENT_PUT_CALL] =
+	[STATEMENT_FIND_CALL] = "SELECT " CALL_COLUMNS ", result IS NOT NULL, rowid FROM calls WHERE key = ?1",
+	[STATEMENT_ADD_CALL] =
 		"INSERT INTO calls (" CALL_COLUMNS ", key)"
-		" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24)"
-		" ON CONFLICT (key) DO UPDATE SET status = ?1, reason = ?2, model = ?3, process = ?5, path = ?6,"
+		" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24)",
+	[STATEMENT_CHANGE_CALL] =
+		"UPDATE calls SET status = ?1, reason = ?2, model = ?3, process = ?5, path = ?6,"
 		" prompt_tokens = ?7, output_tokens = ?8, cached_tokens = ?9, reasoning_tokens = ?10, usage = ?11,"
 		" attempts = ?12, billed = ?13, wasted_tokens = ?14, result_attempt = ?15, owner = ?16, owner_pid = ?17,"
-		" owner_ns_pid = ?18, owner_start_ns = ?19, owner_boot = ?20, lease = ?21, updated_at = ?23",
+		" owner_ns_pid = ?18, owner_start_ns = ?19, owner_boot = ?20, lease = ?21, updated_at = ?23 WHERE rowid = ?25",
 	[STATEMENT_KEEP_RESULT] = "UPDATE calls SET result = ?2, result_sha = ?3 WHERE key = ?1",
 	[STATEMENT_PUT_FINDING] =
 		"INSERT INTO findings (attempt_seq, alone, finding, severity, earlier_id, attempt, attempts, cross_process, rule, t)"

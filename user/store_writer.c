@@ -168,6 +168,8 @@ static int start_thread(struct store_writer *writer)
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	err = pthread_create(&writer->thread, NULL, write_batches, writer);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err)
+		pthread_setname_np(writer->thread, "nc-store");
 	return -err;
 }
 
