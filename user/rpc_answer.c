@@ -28,7 +28,7 @@ static bool next_event(struct rpc_messages *messages)
 
 	buffer_clear(&messages->event);
 	while (!messages->error && next_line(&messages->rest, &line)) {
-		if (line.size == 0 && messages->event.size)
+		if (line.size == 0)
 			return true;
 		if (!bytes_starts_with(line, BYTES("data:")))
 			continue;

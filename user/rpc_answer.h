@@ -23,7 +23,7 @@ struct rpc_messages {
 	int error; /* -ENOMEM: there may have been more */
 };
 
-/* The next JSON value, lent until the next call; it may be anything. False at the end. What is no JSON is left out. */
+/* The next JSON value, lent until the next call; it may be anything. False at the end. What is not one value is left out. */
 bool rpc_messages_next(struct rpc_messages *messages, struct bytes *ret_message);
 void rpc_messages_done(struct rpc_messages *messages);
 

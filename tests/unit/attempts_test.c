@@ -784,6 +784,7 @@ enum pattern { /* bits */
 	NEW_PRINCIPALS = 32,
 	BEARER = 64,	     /* principals are bearer tokens: one, or with NEW_PRINCIPALS one each */
 	READS = 128,	     /* known by their path */
+	COUNTED = 256,	     /* by the client, in a header of its own */
 };
 
 static void shape(struct call *call, enum pattern pattern, uint64_t i, char *key, size_t key_bytes)
@@ -795,6 +796,12 @@ static void shape(struct call *call, enum pattern pattern, uint64_t i, char *key
 	if (pattern & READS) {
 		call->class = CLASS_READ;
 		call->class_source = CLASS_BY_PATH;
+	}
+	if (pattern & COUNTED) {
+		static char hint[64];
+
+		snprintf(hint, sizeof(hint), "{\"x-stainless-retry-count\":\"%u\"}", (unsigned int)i % 256);
+		call->retry_hint = bytes_of_string(hint);
 	}
 	call->has_principal = pattern & (NEW_PRINCIPALS | BEARER);
 	call->principal_is_bearer = pattern & BEARER;
@@ -859,6 +866,7 @@ static void cost_is_flat_in_every_large_group(void **state)
 		BEARER | NEW_PROCESSES | TIMEOUTS,
 		BEARER | NEW_PRINCIPALS,
 		READS | NEW_PROCESSES,
+		COUNTED,
 	};
 
 	(void)state;
