@@ -242,16 +242,30 @@ int iter_resolve(struct bpf_iter__task *context)
 	return 0;
 }
 
-/* Sockets of the scope that listen already: what they accept is then known from its first byte. */
+/*
+ * Sockets of the scope that listen already: what they accept is then known from
+ * its first byte. Those that are connected: their peers are known by then.
+ */
 SEC("iter/task_file")
-int iter_listeners(struct bpf_iter__task_file *context)
+int iter_sockets(struct bpf_iter__task_file *context)
 {
 	struct task_struct *task = context->task;
 	struct file *file = context->file;
 	struct sock *sk = file ? file_sock(file) : NULL;
 
 	if (task && sk)
-		on_listening_sock(task, sk);
+		on_open_sock(task, sk);
+	return 0;
+}
+
+/* Everybody's listening sockets, of the loader's network namespace. */
+SEC("iter/tcp")
+int iter_ports(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+
+	if (common)
+		on_old_port(common);
 	return 0;
 }
 

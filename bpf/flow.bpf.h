@@ -232,6 +232,46 @@ static __always_inline u16 transport_flags(struct sock *sk)
 	return name == bpf_htonl(0x746c7300) ? WIRE_KTLS : 0; /* "tls" */
 }
 
+/* The scope's listener at that place, on that address or on any. */
+static __noinline struct listener *listener_at(u32 netns, u16 port, const u8 *address)
+{
+	struct listener_key key = {.netns = netns, .port = port};
+	struct listener *listener;
+
+	if (!address)
+		return NULL;
+	__builtin_memcpy(key.address, address, WIRE_ADDRESS_BYTES);
+	listener = bpf_map_lookup_elem(&listeners, &key);
+	if (listener)
+		return listener;
+	__builtin_memset(key.address, 0, WIRE_ADDRESS_BYTES);
+	listener = bpf_map_lookup_elem(&listeners, &key);
+	if (listener)
+		return listener;
+	address_map_ipv4(key.address, 0);
+	return bpf_map_lookup_elem(&listeners, &key);
+}
+
+static __always_inline bool port_is_old(u32 netns, u16 port)
+{
+	struct listener_key key = {.netns = netns, .port = port};
+
+	return bpf_map_lookup_elem(&old_ports, &key) != NULL;
+}
+
+static __always_inline u16 port_role(const struct tuple *tuple)
+{
+	bool local = port_is_old(tuple->netns, tuple->local_port);
+
+	if (listener_at(tuple->netns, tuple->local_port, tuple->local_address))
+		return WIRE_SERVER;
+	if (listener_at(tuple->netns, tuple->remote_port, tuple->remote_address))
+		return WIRE_CLIENT;
+	if (local == port_is_old(tuple->netns, tuple->remote_port))
+		return 0;
+	return local ? WIRE_SERVER : WIRE_CLIENT;
+}
+
 static __always_inline bool flow_is_whole(const struct flow *flow)
 {
 	return flow && !(flow->flags & WIRE_JOINED_LATE);
@@ -252,6 +292,8 @@ static __noinline int flow_open(struct flow *flow, struct sock *sk)
 	flow_anchor(flow, (struct tcp_sock *)sk);
 	flow->stage = FLOW_OPEN;
 	flow->flags |= transport_flags(sk);
+	if (!(flow->flags & (WIRE_CLIENT | WIRE_SERVER)))
+		flow->flags |= port_role(&flow->tuple);
 	peer = flow_meet_peer(flow);
 	if (flow->late && (flow->written || (flow->received && !flow_is_whole(peer)))) {
 		flow->flags |= WIRE_JOINED_LATE;
@@ -273,35 +315,6 @@ static __noinline int flow_open(struct flow *flow, struct sock *sk)
 	return 0;
 }
 
-/* The scope's listener at that place, on that address or on any. */
-static __noinline struct listener *listener_at(u32 netns, u16 port, const u8 *address)
-{
-	struct listener_key key = {.netns = netns, .port = port};
-	struct listener *listener;
-
-	if (!address)
-		return NULL;
-	__builtin_memcpy(key.address, address, WIRE_ADDRESS_BYTES);
-	listener = bpf_map_lookup_elem(&listeners, &key);
-	if (listener)
-		return listener;
-	__builtin_memset(key.address, 0, WIRE_ADDRESS_BYTES);
-	listener = bpf_map_lookup_elem(&listeners, &key);
-	if (listener)
-		return listener;
-	address_map_ipv4(key.address, 0);
-	return bpf_map_lookup_elem(&listeners, &key);
-}
-
-static __always_inline u16 port_role(const struct tuple *tuple)
-{
-	if (listener_at(tuple->netns, tuple->local_port, tuple->local_address))
-		return WIRE_SERVER;
-	if (listener_at(tuple->netns, tuple->remote_port, tuple->remote_address))
-		return WIRE_CLIENT;
-	return 0;
-}
-
 static __always_inline u16 opposite_role(u16 flags)
 {
 	return flags & WIRE_CLIENT ? WIRE_SERVER : flags & WIRE_SERVER ? WIRE_CLIENT : 0;
@@ -320,9 +333,9 @@ static __noinline struct flow *flow_join(struct sock *sk, u16 flags)
 		return NULL;
 	if (!sock_is_loopback(sk, &tuple))
 		return NULL;
-	flags |= port_role(&tuple);
+	flags |= peer && opposite_role(peer->flags) ? opposite_role(peer->flags) : port_role(&tuple);
 	if (peer)
-		flags |= (peer->flags & WIRE_CANARY) | opposite_role(peer->flags);
+		flags |= peer->flags & WIRE_CANARY;
 	flow = flow_new(sk, &tuple, flags, FLOW_OPEN);
 	if (!flow)
 		return NULL;
@@ -332,21 +345,45 @@ static __noinline struct flow *flow_join(struct sock *sk, u16 flags)
 	return flow;
 }
 
+/*
+ * A connected socket of the scope, older than we are, and not held by us: it is
+ * left alone until it sends, but a peer that sends to it is known by now.
+ */
+static __noinline int flow_expect(struct sock *sk, u16 flags)
+{
+	struct flow flow = {.flags = flags, .stage = FLOW_CONNECTING, .late = 1};
+	u64 key = (u64)sk;
+
+	sock_tuple(sk, &flow.tuple);
+	if (!sock_is_loopback(sk, &flow.tuple))
+		return 0;
+	flow.id = flow_id();
+	if (bpf_map_update_elem(&flows, &key, &flow, BPF_NOEXIST))
+		return 0;
+	bpf_map_update_elem(&tuples, &flow.tuple, &key, BPF_ANY);
+	__sync_fetch_and_add(&late_tuples, 1);
+	return 0;
+}
+
+static __always_inline void flow_leave_tuples(struct flow *flow, struct sock *sk)
+{
+	u64 *holder = bpf_map_lookup_elem(&tuples, &flow->tuple);
+
+	if (holder && *holder == (u64)sk)
+		bpf_map_delete_elem(&tuples, &flow->tuple);
+	if (flow->late)
+		__sync_fetch_and_add(&late_tuples, -1);
+}
+
 /* WIRE_END, and nothing of the flow is left. Whatever was accepted and not seen shows here. */
 static __noinline int flow_end(struct flow *flow, struct sock *sk)
 {
-	u64 key = (u64)sk;
 	struct wire_event *event;
-	u64 *holder;
 
 	if (!flow)
 		return 0;
 	flow_account_gap(flow, flow->written, WIRE_CAUSE_MISSED);
-	holder = bpf_map_lookup_elem(&tuples, &flow->tuple);
-	if (holder && *holder == key)
-		bpf_map_delete_elem(&tuples, &flow->tuple);
-	if (flow->late)
-		__sync_fetch_and_add(&late_tuples, -1);
+	flow_leave_tuples(flow, sk);
 	event = lifecycle_reserve(WIRE_END);
 	if (event) {
 		flow_describe(flow, event);

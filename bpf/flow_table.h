@@ -42,7 +42,7 @@ struct tuple {
 };
 
 enum flow_stage {
-	FLOW_CONNECTING, /* SYN_SENT by the scope: nothing said about it yet */
+	FLOW_CONNECTING, /* SYN_SENT by the scope, or older than we are: nothing said about it yet */
 	FLOW_LISTENING,	 /* a listener of the scope */
 	FLOW_OPEN,	 /* WIRE_OPEN was made */
 	FLOW_SHUT,	 /* a FIN was queued: written does not move any more */

@@ -55,6 +55,8 @@ static __always_inline void on_connect(struct sock *sk)
 
 	if (flow && flow->stage >= FLOW_OPEN)
 		flow_end(flow, sk);
+	else if (flow && flow->late)
+		flow_leave_tuples(flow, sk);
 	if (!flags)
 		return;
 	flags |= WIRE_CLIENT;
@@ -230,10 +232,24 @@ static __always_inline bool state_ends_sending(u8 state)
 	return state == WIRE_TCP_FIN_WAIT1 || state == WIRE_TCP_LAST_ACK || state == WIRE_TCP_CLOSE;
 }
 
+/* Of an older connection: it did not send since then, but its peer did. */
+static __always_inline void flow_open_expected(struct flow *flow, struct sock *sk)
+{
+	struct tuple reverse;
+
+	if (!flow->late)
+		return;
+	tuple_reverse(&flow->tuple, &reverse);
+	if (tuple_holder(&reverse))
+		flow_open(flow, sk);
+}
+
 static __always_inline void on_change(struct sock *sk, u8 old_state, u8 new_state)
 {
 	struct flow *flow = flow_find(sk);
 
+	if (flow && flow->stage == FLOW_CONNECTING && old_state == WIRE_TCP_ESTABLISHED)
+		flow_open_expected(flow, sk);
 	if (!flow || flow->stage < FLOW_OPEN)
 		return;
 	flow_sync(flow, (struct tcp_sock *)sk);
@@ -316,6 +332,8 @@ static __always_inline void on_destroy(struct sock *sk)
 		flow_sync_last(flow, (struct tcp_sock *)sk);
 		flow_is_muted(flow);
 		flow_end(flow, sk);
+	} else if (flow->late) {
+		flow_leave_tuples(flow, sk);
 	}
 	bpf_map_delete_elem(&flows, &key);
 }

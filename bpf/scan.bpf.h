@@ -43,17 +43,35 @@ static __always_inline struct sock *file_sock(struct file *file)
 	return BPF_CORE_READ(socket, file) == file ? BPF_CORE_READ(socket, sk) : NULL;
 }
 
-static __always_inline void on_listening_sock(struct task_struct *task, struct sock *sk)
+static __always_inline void on_old_port(struct sock_common *common)
 {
+	struct listener_key key = {};
+	u8 there = 1;
+
+	if (BPF_CORE_READ(common, skc_state) != WIRE_TCP_LISTEN)
+		return;
+	key.netns = BPF_CORE_READ(common, skc_net.net, ns.inum);
+	key.port = BPF_CORE_READ(common, skc_num);
+	bpf_map_update_elem(&old_ports, &key, &there, BPF_ANY);
+}
+
+/* A socket of the scope that is older than the probe. */
+static __always_inline void on_open_sock(struct task_struct *task, struct sock *sk)
+{
+	u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	u16 flags;
 
-	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || !netns_fits(sk))
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || !netns_fits(sk) || flow_find(sk))
 		return;
-	if (BPF_CORE_READ(sk, __sk_common.skc_state) != WIRE_TCP_LISTEN || flow_find(sk))
+	if (state != WIRE_TCP_LISTEN && state != WIRE_TCP_ESTABLISHED && state != WIRE_TCP_CLOSE_WAIT)
 		return;
 	flags = scope_flags(task, BPF_CORE_READ(task, tgid), sk);
-	if (flags)
+	if (!flags)
+		return;
+	if (state == WIRE_TCP_LISTEN)
 		on_listen(sk, flags);
+	else
+		flow_expect(sk, flags);
 }
 
 /*

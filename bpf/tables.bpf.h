@@ -81,6 +81,14 @@ struct {
 	__type(value, struct listener);
 } listeners SEC(".maps");
 
+/* Where anybody listened when we began: it tells the ends of older connections apart. No address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LISTENER_ENTRIES);
+	__type(key, struct listener_key);
+	__type(value, u8);
+} old_ports SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, TREE_ENTRIES);

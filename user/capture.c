@@ -184,7 +184,7 @@ static enum scope_mode scope_mode(enum capture_scope scope)
 	return SCOPE_ALL;
 }
 
-/* Whose listening sockets may be older than the probe. */
+/* Whose sockets may be older than the probe. */
 static bool scope_is_of_processes(enum capture_scope scope)
 {
 	return scope == CAPTURE_PID || scope == CAPTURE_CGROUP || scope == CAPTURE_UID ||
@@ -223,8 +223,9 @@ static void choose_programs(struct capture *capture, const struct capture_option
 	bpf_program__set_autoload(capture->skeleton->progs.run_find_pages, true);
 	bpf_program__set_autoload(capture->skeleton->progs.iter_resolve,
 				  capture->own_pid_namespace);
-	bpf_program__set_autoload(capture->skeleton->progs.iter_listeners,
+	bpf_program__set_autoload(capture->skeleton->progs.iter_sockets,
 				  scope_is_of_processes(options->scope));
+	bpf_program__set_autoload(capture->skeleton->progs.iter_ports, options->scope != CAPTURE_TREE);
 }
 
 static int set_ring_sizes(struct capture *capture, const struct capture_options *options)
@@ -427,16 +428,27 @@ static int attach_programs(struct capture *capture)
 	return error;
 }
 
-/* After the state events are on, so that no listener falls between. */
-static int find_listeners(struct capture *capture)
+static int iterate(const struct bpf_program *program)
 {
 	struct bpf_link *link = NULL;
-	int error = iterator_link(capture->skeleton->progs.iter_listeners, -1, &link);
+	int error = iterator_link(program, -1, &link);
 
 	if (error)
 		return error;
 	error = capture_iterator_run(link);
 	bpf_link__destroy(link);
+	return error;
+}
+
+/* After the state events are on, so that no socket falls between. A tree begins with the probe. */
+static int find_sockets(struct capture *capture, enum capture_scope scope)
+{
+	int error = 0;
+
+	if (scope != CAPTURE_TREE)
+		error = iterate(capture->skeleton->progs.iter_ports);
+	if (!error && scope_is_of_processes(scope))
+		error = iterate(capture->skeleton->progs.iter_sockets);
 	return error;
 }
 
@@ -484,8 +496,8 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 		error = find_pages(capture);
 	if (!error)
 		error = attach_programs(capture);
-	if (!error && scope_is_of_processes(options->scope))
-		error = find_listeners(capture);
+	if (!error)
+		error = find_sockets(capture, options->scope);
 	if (!error)
 		error = iterator_link(capture->skeleton->progs.iter_refresh, capture->flows_fd,
 				      &capture->refresh_link);

@@ -293,6 +293,11 @@ struct bpf_iter__bpf_map_elem { /* since 5.9 */
 	void *key; /* NULL once, after the last one */
 };
 
+struct bpf_iter__tcp { /* since 5.9 */
+	struct bpf_iter_meta *meta;
+	struct sock_common *sk_common;
+};
+
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
