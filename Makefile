@@ -171,7 +171,7 @@ demo: setup ## the main job on real traffic: one client, two charges, one alert 
 	@tools/demo
 
 .PHONY: test
-test: setup ## install what is missing, build, and run every test that this machine can run (root for the live ones)
+test: setup ## install what is missing, build, and run unit, command line and live tests, sanitizers and valgrind (root)
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) tests
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) SANITIZE=address,undefined unit-tests
 	@$(RUN) --jobs $(shell nproc) --label unit $(CHECK) --label cli $(CLI) \

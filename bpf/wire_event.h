@@ -40,7 +40,7 @@ enum wire_kind {
 	WIRE_CONNECT,	/* a process in scope turned to an address off loopback; local_port 0: none chosen yet */
 };
 
-/* Why bytes are missing. The names printed for them are in user/names.h. */
+/* Why bytes are missing. The names printed for them are in user/lines_run.c. */
 enum wire_cause {
 	WIRE_CAUSE_NONE = 0,
 	WIRE_CAUSE_RING_FULL,	/* a reservation failed */

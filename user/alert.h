@@ -40,7 +40,7 @@ int alerts_note(struct alerts *alerts, const struct judgement *judgement, const 
 		bool *ret_renew);
 
 /*
- * Something more is known of a call (CONNECTION_STATUS, CONNECTION_ANSWERED):
+ * Something more is known of a call (CONNECTION_CHANGED, CONNECTION_ANSWERED):
  * blocks that show it as one of their two attempts say how it went. Never
  * renews. Costs one look-up.
  */

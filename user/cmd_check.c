@@ -217,6 +217,12 @@ static int add_lines(struct check_command *command, const char *path, struct byt
 	return err;
 }
 
+static int out_of_memory(void)
+{
+	fprintf(stderr, "nightclerk: out of memory\n");
+	return UNREADABLE;
+}
+
 static int take_lines(struct check_command *command, const char *path)
 {
 	struct buffer *text = &command->texts[command->text_count];
@@ -251,9 +257,8 @@ static int take_recording(struct check_command *command, const char *path)
 	options.policy = recorded->playback.policy;
 	recorded->pipeline = pipeline_new(recording_facts(recorded->playback.reader), &options, &recorded->out);
 	if (!recorded->pipeline) {
-		fprintf(stderr, "nightclerk: out of memory\n");
 		playback_close(&recorded->playback);
-		return UNREADABLE;
+		return out_of_memory();
 	}
 	command->recorded_count++;
 	while (playback_feed(&recorded->playback, recorded->pipeline)) {
@@ -266,22 +271,17 @@ static int take_recording(struct check_command *command, const char *path)
 /* 0, or the exit status of what keeps everything from being judged. */
 static int take_files(struct check_command *command)
 {
-	int err;
-
 	command->texts = calloc((size_t)command->path_count, sizeof(*command->texts));
 	command->recorded = calloc((size_t)command->path_count, sizeof(*command->recorded));
 	if (!command->texts || !command->recorded)
-		return UNREADABLE;
+		return out_of_memory();
 	for (int i = 0; i < command->path_count; i++) {
 		if (is_recording(command->paths[i]))
 			command->unreadable |= take_recording(command, command->paths[i]) != 0;
 		else if (take_lines(command, command->paths[i]) == -ENOMEM)
-			return UNREADABLE;
+			return out_of_memory();
 	}
-	err = command->lines ? check_lines_judge(command->lines) : 0;
-	if (err)
-		fprintf(stderr, "nightclerk: out of memory\n");
-	return err ? UNREADABLE : 0;
+	return command->lines && check_lines_judge(command->lines) ? out_of_memory() : 0;
 }
 
 /* ---- the parts ---- */
@@ -569,9 +569,13 @@ int cmd_check(int argc, char **argv)
 		return EXIT_USAGE;
 	status = take_files(&command);
 	if (!status) {
+		int err = print(&command);
+
 		status = exit_status(&command);
-		if (print(&command) || fflush(stdout)) {
-			fprintf(stderr, "nightclerk: cannot write: %s\n", strerror(errno));
+		if (!err && (fflush(stdout) || ferror(stdout)))
+			err = errno ? -errno : -EIO;
+		if (err) {
+			fprintf(stderr, "nightclerk: cannot write what was found: %s\n", strerror(-err));
 			status = UNREADABLE;
 		}
 	}

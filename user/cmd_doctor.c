@@ -125,7 +125,12 @@ static enum state try_door(enum capture_door door, char *found, size_t size, cha
 		return STATE_BAD;
 	}
 	err = capture_counters(observer_capture(observer), &counters);
-	if (err || counters.recursion_misses) {
+	if (err) {
+		snprintf(found, size, "%s: loads and fires, but its counters cannot be read: %s",
+			 capture_door_name(capture_door(observer_capture(observer))), strerror(-err));
+		snprintf(remedy, OUTPUT_REASON_MAX, "calls could be lost without a trace: run as root");
+		state = STATE_BAD;
+	} else if (counters.recursion_misses) {
 		snprintf(found, size, "%s: loads and fires, but the kernel skipped it %llu times",
 			 capture_door_name(capture_door(observer_capture(observer))),
 			 (unsigned long long)counters.recursion_misses);
@@ -171,8 +176,13 @@ static void look_at_limits(struct examination *examination)
 	add(examination, "Unix sockets, stdio", STATE_NOTE, "not seen", "use HTTP over loopback where it matters");
 	add(examination, "other hosts", STATE_NOTE, "not read, connections are reported",
 	    "point the client's base URL at a local plaintext gateway");
-	add(examination, "VMs (gVisor, Kata, Firecracker)", STATE_NOTE, "a guest's own loopback is not seen",
+	add(examination, "other network namespaces", STATE_NOTE, "not seen, unless all of the host is watched",
+	    "run nightclerk in the namespace of the calls");
+	add(examination, "HTTP/3 (UDP), SCTP", STATE_NOTE, "not seen", "use HTTP/1.1 over TCP where it matters");
+	add(examination, "VMs (Kata, Firecracker)", STATE_NOTE, "a guest's own loopback is not seen",
 	    "run nightclerk inside the guest");
+	add(examination, "gVisor", STATE_NOTE, "its loopback is its own, and no eBPF runs in it",
+	    "run what is to be watched outside of the sandbox");
 }
 
 static void print_text(const struct examination *examination)

@@ -269,8 +269,6 @@ void connection_state(struct connection *connection, enum connection_side side, 
 {
 	struct end *end = &connection->end[side];
 
-	if (event->kind != WIRE_STATE)
-		return;
 	if (event->read_bytes > end->read_bytes)
 		end->read_bytes = event->read_bytes;
 	/* It left the sequencer, so what it counts and we have not seen will not come: no close hides a hole. */

@@ -93,7 +93,7 @@ void connection_open(struct connection *connection, enum connection_side side, c
 /* WIRE_DATA or WIRE_HOLE. */
 void connection_data(struct connection *connection, enum connection_side side, const struct wire_event *event,
 		     struct bytes payload);
-/* WIRE_STATE, WIRE_RESET. */
+/* WIRE_STATE. */
 void connection_state(struct connection *connection, enum connection_side side, const struct wire_event *event);
 /* WIRE_END; true when both ends are gone (or only this one was ever seen): finish and free it. */
 bool connection_end(struct connection *connection, enum connection_side side, const struct wire_event *event);

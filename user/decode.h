@@ -7,8 +7,9 @@
  *
  * What comes out is bounded twice against bombs: by limit_bytes, and from
  * DECODE_FREE_BYTES on by DECODE_RATIO times what went in. Both hold for every
- * coding of a row. A window over 8 MiB is refused (RFC 9659), so a decoder takes
- * at most 16 KiB and one window a coding.
+ * coding of a row. A decoder takes at most 16 KiB and one window a coding: 8 MiB
+ * of zstd (a larger one is refused, RFC 9659), 16 MiB of br (RFC 7932), 32 KiB of
+ * the others.
  *
  * Pure: no clock, no I/O, no logging.
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the user asked for. All defaults in one place: options_defaults().
+ * What the user asked for. All defaults in one place: judge_options_defaults().
  */
 #ifndef NIGHTCLERK_OPTIONS_H
 #define NIGHTCLERK_OPTIONS_H
 
 #include "finding.h"
 
-/* Kinds of streams that cannot be read. The first six make a run undecidable. */
+/* Kinds of streams that cannot be read. All but the last make a run undecidable. */
 enum blind_kind {
 	BLIND_TLS,
 	BLIND_H2,

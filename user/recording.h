@@ -58,7 +58,7 @@ int recording_writer_start(struct recording_writer *writer, FILE *file);
  * wire event is not what it says; -EMSGSIZE: the input is larger than a block.
  */
 int recording_write(struct recording_writer *writer, const struct input *input);
-/* Writes what is there as a block and flushes the file: called on each tick. */
+/* Writes what is there as a block and flushes the file: called at each turn of the observer. */
 int recording_flush(struct recording_writer *writer);
 /* Flushes, closes and frees; 0 or the first error. Accepts NULL. */
 int recording_writer_free(struct recording_writer *writer);
