@@ -226,10 +226,30 @@ static bool start_answering(struct connection *connection)
 	return true;
 }
 
+/* What a stream speaks once this head made something else of it: CONNECT, or what Upgrade names (RFC 9110 section 7.8). */
+static enum blind_kind kind_of_tunnel(const struct http_head *head)
+{
+	const struct http_field *upgrade = head->status == 101 ? http_head_find(head, BYTES("Upgrade")) : NULL;
+	struct bytes protocol;
+
+	if (!upgrade)
+		return BLIND_CONNECT;
+	protocol = (struct bytes){upgrade->value.data, bytes_find(upgrade->value, ',')};
+	protocol = bytes_trim((struct bytes){protocol.data, bytes_find(protocol, '/')});
+	if (bytes_equal_nocase(protocol, BYTES("websocket")))
+		return BLIND_WEBSOCKET;
+	if (bytes_equal_nocase(protocol, BYTES("h2c")) || bytes_equal_nocase(protocol, BYTES("HTTP")))
+		return BLIND_H2;
+	if (bytes_equal_nocase(protocol, BYTES("TLS"))) /* RFC 2817 */
+		return BLIND_TLS;
+	return BLIND_CONNECT;
+}
+
 static void take_response(struct connection *connection, struct bytes input, uint64_t offset, const struct wire_event *event)
 {
 	struct end *server = &connection->end[SIDE_SERVER];
 	uint64_t end_offset = offset + input.size;
+	enum blind_kind tunnel = BLIND_CONNECT;
 	enum http_step step = HTTP_BODY;
 	struct http_part part;
 
@@ -250,9 +270,10 @@ static void take_response(struct connection *connection, struct bytes input, uin
 		step = http_next(server->reader, &input, &part);
 		offset = end_offset - input.size;
 		connection->shared->totals.message_bytes += offset - before;
-		if (step == HTTP_HEAD)
+		if (step == HTTP_HEAD) {
+			tunnel = kind_of_tunnel(part.head);
 			connection_response_head(connection, part.head, event);
-		else if (step == HTTP_BODY && exchange_answer(exchange, part.body))
+		} else if (step == HTTP_BODY && exchange_answer(exchange, part.body))
 			connection->shared->out_of_memory = true;
 		if (exchange->response_started && !connection->interim) {
 			exchange->response_end = offset;
@@ -264,10 +285,8 @@ static void take_response(struct connection *connection, struct bytes input, uin
 		else if (step == HTTP_BROKEN)
 			break_off(connection, SIDE_SERVER, offset, part.reason, event->when_ns);
 		if (step == HTTP_TUNNEL) {
-			bool upgraded = exchange->call.status == 101;
-
 			connection_response_complete(connection, HTTP_ENDED_NO_BODY, event->start_ns);
-			connection_go_blind(connection, upgraded ? BLIND_WEBSOCKET : BLIND_CONNECT, event->when_ns);
+			connection_go_blind(connection, tunnel, event->when_ns);
 		}
 	}
 	connection_count_blind(connection, SIDE_SERVER, input.size);

@@ -78,6 +78,7 @@ static void remove_entry(struct connections *connections, struct entry *entry)
 void connections_free(struct connections *connections)
 {
 	struct entry *entry, *next;
+	struct flow *flow, *next_flow;
 	struct connection_result result;
 
 	if (!connections)
@@ -86,6 +87,8 @@ void connections_free(struct connections *connections)
 		;
 	HASH_ITER(hh, connections->entries, entry, next)
 		remove_entry(connections, entry);
+	HASH_ITER(hh, connections->flows, flow, next_flow) /* those without a connection */
+		remove_flow(connections, flow);
 	assert(connections->shared.held_bytes == 0);
 	connection_shared_done(&connections->shared);
 	free(connections);
@@ -118,6 +121,14 @@ static void fill_key(const struct wire_event *event, enum connection_side side, 
 	ret_key->server_base_seq = client ? event->receive_base_seq : event->send_base_seq;
 }
 
+static void name_ends(const struct pair_key *key, struct connection_name *name)
+{
+	memcpy(name->client.address, key->client_address, WIRE_ADDRESS_BYTES);
+	memcpy(name->server.address, key->server_address, WIRE_ADDRESS_BYTES);
+	name->client.port = key->client_port;
+	name->server.port = key->server_port;
+}
+
 static struct entry *add_entry(struct connections *connections, const struct pair_key *key)
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
@@ -126,10 +137,7 @@ static struct entry *add_entry(struct connections *connections, const struct pai
 	if (!entry)
 		return NULL;
 	entry->key = *key;
-	memcpy(name.client.address, key->client_address, WIRE_ADDRESS_BYTES);
-	memcpy(name.server.address, key->server_address, WIRE_ADDRESS_BYTES);
-	name.client.port = key->client_port;
-	name.server.port = key->server_port;
+	name_ends(key, &name);
 	entry->connection = connection_new(&connections->shared, &name, key->netns);
 	if (!entry->connection) {
 		free(entry);
@@ -143,12 +151,36 @@ static struct entry *add_entry(struct connections *connections, const struct pai
 	return NULL;
 }
 
-/* The flow of an event; on first sight it is added, with its connection. NULL when out of memory. */
+/*
+ * Two flows that claim one end of a connection, as only a recording can say:
+ * nothing of the second is read, and it is said once.
+ */
+static void note_double(struct connections *connections, const struct flow *flow, const struct pair_key *key,
+			uint64_t now_ns)
+{
+	struct connection_result result = {
+		.step = CONNECTION_BROKEN,
+		.from_client = flow->side == SIDE_CLIENT,
+		.matters = true,
+		.reason = "two flows claim one end of a connection",
+		.now_ns = now_ns,
+	};
+
+	name_ends(key, &result.name);
+	result.flow[flow->side] = flow->id;
+	connection_push(&connections->shared, &result);
+}
+
+/*
+ * The flow of an event; on first sight it is added, with its connection, or
+ * without one where another flow is that end of it. NULL when out of memory.
+ */
 static struct flow *find_flow(struct connections *connections, const struct wire_event *event)
 {
 	struct flow *flow;
 	struct entry *entry;
 	struct pair_key key;
+	bool is_double;
 
 	HASH_FIND(hh, connections->flows, &event->flow, sizeof(event->flow), flow);
 	if (flow)
@@ -160,19 +192,23 @@ static struct flow *find_flow(struct connections *connections, const struct wire
 	flow->side = side_of(event);
 	fill_key(event, flow->side, &key);
 	HASH_FIND(hh, connections->entries, &key, sizeof(key), entry);
-	if (!entry || entry->flow[flow->side])
-		entry = entry ? NULL : add_entry(connections, &key);
-	if (!entry) {
+	is_double = entry && entry->flow[flow->side];
+	flow->entry = is_double ? NULL : entry ? entry : add_entry(connections, &key);
+	if (!flow->entry && !is_double) {
 		free(flow);
 		return NULL;
 	}
-	flow->entry = entry;
+	entry = flow->entry;
 	HASH_ADD(hh, connections->flows, id, sizeof(flow->id), flow);
 	if (!flow->hh.tbl) {
 		free(flow);
-		if (!entry->flow[SIDE_CLIENT] && !entry->flow[SIDE_SERVER])
+		if (entry && !entry->flow[SIDE_CLIENT] && !entry->flow[SIDE_SERVER])
 			remove_entry(connections, entry);
 		return NULL;
+	}
+	if (is_double) {
+		note_double(connections, flow, &key, event->when_ns);
+		return flow;
 	}
 	entry->flow[flow->side] = flow;
 	connection_open(entry->connection, flow->side, event);
@@ -215,13 +251,17 @@ static int feed_wire(struct connections *connections, const struct wire_event *e
 	flow = find_flow(connections, event);
 	if (!flow)
 		return -ENOMEM;
+	if (!flow->entry) {
+		if (event->kind == WIRE_END)
+			remove_flow(connections, flow);
+		return 0;
+	}
 	switch (event->kind) {
 	case WIRE_DATA:
 	case WIRE_HOLE:
 		connection_data(flow->entry->connection, flow->side, event, payload);
 		break;
 	case WIRE_STATE:
-	case WIRE_RESET:
 		connection_state(flow->entry->connection, flow->side, event);
 		break;
 	case WIRE_END:

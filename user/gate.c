@@ -62,7 +62,7 @@ static const char *blind_reason(enum blind_kind kind)
 	case BLIND_WEBSOCKET:
 		return "a WebSocket on loopback could not be read (--allow-blind websocket)";
 	case BLIND_CONNECT:
-		return "a CONNECT tunnel on loopback could not be read (--allow-blind connect)";
+		return "a tunnel on loopback (CONNECT, or an upgrade to no protocol known here) could not be read (--allow-blind connect)";
 	case BLIND_MPTCP:
 		return "an MPTCP connection on loopback could not be read (--allow-blind mptcp)";
 	case BLIND_JOINED_LATE:

@@ -239,6 +239,34 @@ static void a_websocket_is_blind_after_its_101(void **state)
 	scene_done(&scene);
 }
 
+static void an_upgrade_is_called_by_its_name(void **state)
+{
+	static const struct {
+		const char *upgrade, *kind;
+	} rows[] = {
+		{"Upgrade: WebSocket\r\n", "websocket"}, {"Upgrade: h2c\r\n", "h2"},
+		{"Upgrade: HTTP/2.0\r\n", "h2"},	 {"Upgrade: TLS/1.2, HTTP/1.1\r\n", "tls"},
+		{"Upgrade: SPDY/3.1\r\n", "connect"},	 {"Upgrade: tcp\r\n", "connect"},
+		{"", "connect"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct scene scene;
+		char answer[256];
+		uint32_t c;
+
+		begin(&scene);
+		c = scene_connect(&scene, AGENT);
+		scene_send(&scene, c, CLIENT, "GET /up HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+		snprintf(answer, sizeof(answer), "HTTP/1.1 101 Switching Protocols\r\n%sConnection: Upgrade\r\n\r\n", rows[i].upgrade);
+		scene_send(&scene, c, SERVER, answer);
+		assert_int_equal(scene_finish(&scene, 0), 11);
+		assert_string_equal(scene_field(scene_event(&scene, "blind", 0), "blind_kind"), rows[i].kind);
+		scene_done(&scene);
+	}
+}
+
 static void a_connect_tunnel_is_blind_after_its_200(void **state)
 {
 	struct scene scene;
@@ -715,6 +743,33 @@ static void the_tail_that_was_lost_shows_at_the_end(void **state)
 	scene_done(&scene);
 }
 
+/* What only a recording can say: another flow with the ends and the sequence numbers of the first. */
+static void a_flow_that_claims_a_taken_end_is_said_and_not_read(void **state)
+{
+	struct scene scene;
+	struct wire_event open, data;
+	uint32_t c;
+
+	(void)state;
+	begin(&scene);
+	c = scene_connect(&scene, AGENT);
+	open = scene_on(&scene, wire_build_open(CLIENT, scene.now_ns), c, CLIENT);
+	open.flow += 1000;
+	scene_feed(&scene, &open, (struct bytes){0});
+	data = scene_on(&scene, wire_build_data(CLIENT, 0, sizeof(POST_B) - 1, 0, scene.now_ns), c, CLIENT);
+	data.flow += 1000;
+	scene_feed(&scene, &data, BYTES(POST_B));
+	scene_send(&scene, c, CLIENT, GET_A);
+	scene_send(&scene, c, SERVER, OK_2);
+	assert_int_equal(scene_finish(&scene, 0), 11);
+	assert_int_equal(json_object_array_length(scene.ledger), 1);
+	assert_int_equal(scene_count(&scene, "broken"), 1);
+	assert_string_equal(scene_field(scene_event(&scene, "broken", 0), "reason"), "two flows claim one end of a connection");
+	assert_string_equal(scene_field(scene_event(&scene, "summary", 0), "incomplete"),
+			    "[ \"an HTTP stream broke off: what followed could not be read\" ]");
+	scene_done(&scene);
+}
+
 static void bytes_that_do_not_add_up_are_said(void **state)
 {
 	struct scene scene;
@@ -877,6 +932,7 @@ int main(void)
 		cmocka_unit_test(http2_is_blind_and_undecidable),
 		cmocka_unit_test(other_protocols_are_only_counted),
 		cmocka_unit_test(a_websocket_is_blind_after_its_101),
+		cmocka_unit_test(an_upgrade_is_called_by_its_name),
 		cmocka_unit_test(a_connect_tunnel_is_blind_after_its_200),
 		cmocka_unit_test(a_hole_in_a_body_of_known_length_keeps_the_framing),
 		cmocka_unit_test(a_hole_that_ends_a_body_completes_it),
@@ -898,6 +954,7 @@ int main(void)
 		cmocka_unit_test(what_a_closing_server_said_before_answers_no_later_request),
 		cmocka_unit_test(the_same_4_tuple_again_is_another_connection),
 		cmocka_unit_test(the_tail_that_was_lost_shows_at_the_end),
+		cmocka_unit_test(a_flow_that_claims_a_taken_end_is_said_and_not_read),
 		cmocka_unit_test(bytes_that_do_not_add_up_are_said),
 		cmocka_unit_test(nothing_follows_a_close),
 		cmocka_unit_test(a_break_after_a_request_leaves_its_line_alone),
