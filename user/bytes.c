@@ -4,20 +4,16 @@
  * costs O(n); a failed growth leaves the buffer as it was.
  */
 #include "bytes.h"
+#include "ascii.h"
 
 #include <errno.h>
-
-static uint8_t lower(uint8_t c)
-{
-	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
-}
 
 bool bytes_equal_nocase(struct bytes a, struct bytes b)
 {
 	if (a.size != b.size)
 		return false;
 	for (size_t i = 0; i < a.size; i++)
-		if (lower(a.data[i]) != lower(b.data[i]))
+		if (ascii_lower(a.data[i]) != ascii_lower(b.data[i]))
 			return false;
 	return true;
 }
@@ -27,16 +23,16 @@ bool bytes_starts_with(struct bytes whole, struct bytes start)
 	return whole.size >= start.size && (start.size == 0 || memcmp(whole.data, start.data, start.size) == 0);
 }
 
-static bool is_ows(uint8_t c)
+bool bytes_ends_with(struct bytes whole, struct bytes end)
 {
-	return c == ' ' || c == '\t';
+	return whole.size >= end.size && bytes_equal((struct bytes){whole.data + whole.size - end.size, end.size}, end);
 }
 
 struct bytes bytes_trim(struct bytes b)
 {
-	while (b.size && is_ows(b.data[0]))
+	while (b.size && ascii_is_ows(b.data[0]))
 		bytes_take(&b, 1);
-	while (b.size && is_ows(b.data[b.size - 1]))
+	while (b.size && ascii_is_ows(b.data[b.size - 1]))
 		b.size--;
 	return b;
 }

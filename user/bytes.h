@@ -42,6 +42,7 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
 /* ASCII letters compare without case; every other byte as it is (RFC 9110 section 5.1). */
 bool bytes_equal_nocase(struct bytes a, struct bytes b);
 bool bytes_starts_with(struct bytes whole, struct bytes start);
+bool bytes_ends_with(struct bytes whole, struct bytes end);
 /* Without leading and trailing SP and HT (OWS, RFC 9110 section 5.6.3). */
 struct bytes bytes_trim(struct bytes b);
 /* Position of the first c, or b.size. */

@@ -5,6 +5,7 @@
  * a list. Decoding is on bytes; no charset is assumed.
  */
 #include "canonical.h"
+#include "ascii.h"
 
 #include <errno.h>
 
@@ -17,14 +18,6 @@ struct parameter {
 	uint32_t size;
 };
 
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Takes one byte off an encoded text that is not empty. A "%" without two hex digits is itself. */
 static uint8_t take_decoded(struct bytes *text)
 {
@@ -35,8 +28,8 @@ static uint8_t take_decoded(struct bytes *text)
 		return ' ';
 	if (c != '%' || text->size < 2)
 		return c;
-	high = hex_value(text->data[0]);
-	low = hex_value(text->data[1]);
+	high = ascii_hex_value(text->data[0]);
+	low = ascii_hex_value(text->data[1]);
 	if (high < 0 || low < 0)
 		return c;
 	bytes_take(text, 2);

@@ -9,6 +9,7 @@
  * on a stack of fixed depth: nothing here recurses.
  */
 #include "canonical.h"
+#include "ascii.h"
 #include "canonical_order.h"
 #include "limits.h"
 #include "utf8.h"
@@ -75,8 +76,7 @@ static const char *make_room(struct reading *r, size_t more)
 
 static void skip_space(struct reading *r)
 {
-	while (r->at < r->end &&
-	       (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
+	while (r->at < r->end && ascii_is_json_space(*r->at))
 		r->at++;
 }
 
@@ -116,14 +116,6 @@ static void take_plain(struct reading *r)
 	r->to = to;
 }
 
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The code unit of a \uXXXX at at, or -1. */
 static int32_t escaped_unit(const uint8_t *at, const uint8_t *end)
 {
@@ -133,7 +125,7 @@ static int32_t escaped_unit(const uint8_t *at, const uint8_t *end)
 	if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
 		return -1;
 	for (unsigned int i = 2; i < 6; i++) {
-		digit = hex_value(at[i]);
+		digit = ascii_hex_value(at[i]);
 		if (digit < 0)
 			return -1;
 		unit = unit << 4 | digit;
@@ -153,17 +145,11 @@ static void put_unicode_escape(struct reading *r, uint32_t unit)
 
 static void put_utf8(struct reading *r, uint32_t code_point)
 {
-	if (code_point >= 0x10000) {
-		put(r, (uint8_t)(0xf0 | code_point >> 18));
-		put(r, (uint8_t)(0x80 | (code_point >> 12 & 0x3f)));
-	} else if (code_point >= 0x800) {
-		put(r, (uint8_t)(0xe0 | code_point >> 12));
-	}
-	if (code_point >= 0x800)
-		put(r, (uint8_t)(0x80 | (code_point >> 6 & 0x3f)));
-	else
-		put(r, (uint8_t)(0xc0 | code_point >> 6));
-	put(r, (uint8_t)(0x80 | (code_point & 0x3f)));
+	uint8_t text[4];
+	size_t size = utf8_put(code_point, text);
+
+	for (size_t i = 0; i < size; i++)
+		put(r, text[i]);
 }
 
 /* A character that was escaped, as RFC 8785 section 3.2.2.2 writes it. */

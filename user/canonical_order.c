@@ -8,6 +8,7 @@
  * close, so the one noted last is the outermost of those that end there.
  */
 #include "canonical_order.h"
+#include "ascii.h"
 #include "limits.h"
 #include "utf8.h"
 
@@ -52,11 +53,6 @@ struct code_units {
 	int32_t low; /* second half of a pair that is due, else 0 */
 };
 
-static int32_t hex_digit(uint8_t c)
-{
-	return c <= '9' ? c - '0' : c - 'a' + 10;
-}
-
 /* In canonical text \uxxxx is lower-case and stands for one code unit. */
 static int32_t escaped_unit(struct bytes *rest)
 {
@@ -70,7 +66,7 @@ static int32_t escaped_unit(struct bytes *rest)
 		return values[strchr(letters, letter) - letters];
 	}
 	for (unsigned int i = 2; i < 6; i++)
-		unit = unit << 4 | hex_digit(rest->data[i]);
+		unit = unit << 4 | ascii_hex_value(rest->data[i]);
 	bytes_take(rest, 6);
 	return unit;
 }

@@ -4,6 +4,7 @@
  * flows that still live when a run ends.
  */
 #include "capture_private.h"
+#include "clock.h"
 #include "../bpf/flow_table.h"
 
 #include <dirent.h>
@@ -167,14 +168,6 @@ int capture_tree(struct capture *capture, uint32_t *tgids, size_t max)
 	return count < 0 ? count : (int)found;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int push_still_open(const struct flow *flow, struct sequencer *sequencer)
 {
 	struct wire_event event = {
@@ -182,7 +175,7 @@ static int push_still_open(const struct flow *flow, struct sequencer *sequencer)
 		.kind = WIRE_END,
 		.flags = flow->flags | WIRE_STILL_OPEN,
 		.flow = flow->id,
-		.start_ns = now_ns(),
+		.start_ns = clock_monotonic_ns(),
 		.received_bytes = flow->received,
 		.read_bytes = flow->read,
 		.send_base_seq = flow->send_base_seq,

@@ -89,23 +89,9 @@ static bool read_bool(struct bytes value, bool *ret_value)
 	return *ret_value || bytes_equal(value, BYTES("false"));
 }
 
-static int hex_digit(uint8_t c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_hex(struct bytes value, uint8_t *bytes, size_t count)
 {
-	if (value.size != 2 * count + 2 || !json_scan_is_string(value))
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		int high = hex_digit(value.data[1 + 2 * i]), low = hex_digit(value.data[2 + 2 * i]);
-
-		if (high < 0 || low < 0)
-			return false;
-		bytes[i] = (uint8_t)(high << 4 | low);
-	}
-	return true;
+	return json_scan_is_string(value) && hex_read(json_inside(value), bytes, count);
 }
 
 /* The place of a text in names; count when it is none of them. */

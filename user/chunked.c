@@ -5,6 +5,7 @@
  * cut.
  */
 #include "chunked.h"
+#include "ascii.h"
 #include "limits.h"
 
 enum state {
@@ -30,18 +31,10 @@ static int broken(struct chunked *chunked, const char *reason)
 	return BROKEN;
 }
 
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The next state after one byte of a size line. */
 static int size_line(struct chunked *chunked, uint8_t c)
 {
-	int digit = chunked->state == EXTENSION ? -1 : hex_value(c);
+	int digit = chunked->state == EXTENSION ? -1 : ascii_hex_value(c);
 
 	if (++chunked->line_bytes > LIMIT_HEAD_BYTES)
 		return broken(chunked, "chunk size line too long");

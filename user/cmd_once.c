@@ -5,6 +5,7 @@
  * or two of them could run after the lease.
  */
 #include "asked.h"
+#include "clock.h"
 #include "commands.h"
 #include "process.h"
 
@@ -109,14 +110,6 @@ static void take_output(struct once *once)
 	}
 }
 
-static int64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 static void renew(struct once *once)
 {
 	struct store_claim claim = asking_claim(&once->asking, "once");
@@ -130,17 +123,17 @@ static void renew(struct once *once)
 
 static void follow(struct once *once)
 {
-	int64_t period_ns = once->asking.line.lease_ns / RENEWALS_A_LEASE, next_ns = monotonic_ns() + period_ns;
+	int64_t period_ns = once->asking.line.lease_ns / RENEWALS_A_LEASE, next_ns = (int64_t)clock_monotonic_ns() + period_ns;
 
 	while (!once->over) {
 		struct pollfd fds[] = {{.fd = once->signal_fd, .events = POLLIN}, {.fd = once->output_fd, .events = POLLIN}};
 
-		int64_t wait_ms = (next_ns - monotonic_ns()) / 1000000;
+		int64_t wait_ms = (next_ns - (int64_t)clock_monotonic_ns()) / 1000000;
 
 		poll(fds, 2, wait_ms < 0 ? 0 : wait_ms < INT32_MAX ? (int)wait_ms + 1 : INT32_MAX);
-		if (monotonic_ns() >= next_ns) {
+		if ((int64_t)clock_monotonic_ns() >= next_ns) {
 			renew(once);
-			next_ns = monotonic_ns() + period_ns;
+			next_ns = (int64_t)clock_monotonic_ns() + period_ns;
 		}
 		if (once->output_fd >= 0)
 			take_output(once);

@@ -4,6 +4,7 @@
  * help text both come out of it.
  */
 #include "command_line.h"
+#include "clock.h"
 #include "cgroup.h"
 #include "duration.h"
 #include "policy_file.h"
@@ -629,19 +630,11 @@ static enum command_line_result take_options(enum command_line_verb verb, int ar
 	return COMMAND_LINE_OK;
 }
 
-static int64_t wall_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,
 					    struct command_line *ret_line)
 {
 	struct option longs[TABLE_SIZE + 1] = {0};
-	struct command_line line = {.linger_ns = 1000000000ULL, .lease_ns = STORE_LEASE_NS, .now_ns = wall_clock_ns()};
+	struct command_line line = {.linger_ns = 1000000000ULL, .lease_ns = STORE_LEASE_NS, .now_ns = clock_wall_ns()};
 	enum command_line_result result;
 	size_t count = 0;
 

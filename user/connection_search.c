@@ -13,6 +13,7 @@
  * be told.
  */
 #include "connection_parts.h"
+#include "ascii.h"
 
 #define LINE_BYTES_MAX 8192
 #define IN_VAIN_BYTES_MAX (1024 * 1024) /* then it is taken for no HTTP, and need not be copied */
@@ -45,12 +46,6 @@ void connection_search_start(struct connection *connection)
 
 enum likeness { LIKE_NO_REQUEST, LIKE_A_REQUEST, LIKE_MORE /* so far */ };
 
-static bool is_token(uint8_t c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-	       (c && strchr("!#$%&'*+-.^_`|~", c));
-}
-
 static bool is_target(uint8_t c)
 {
 	return c > ' ' && c != 0x7f;
@@ -67,7 +62,7 @@ static size_t count_while(struct bytes text, bool (*fits)(uint8_t))
 
 static enum likeness likeness_of(struct bytes text)
 {
-	struct bytes method = bytes_take(&text, count_while(text, is_token)), target, version;
+	struct bytes method = bytes_take(&text, count_while(text, ascii_is_token)), target, version;
 
 	if (!method.size || (text.size && text.data[0] != ' '))
 		return LIKE_NO_REQUEST;

@@ -6,6 +6,7 @@
  * gathered before they go there, because each trip costs as much as a block.
  */
 #include "digest.h"
+#include "ascii.h"
 
 #include <errno.h>
 #include <openssl/evp.h>
@@ -141,4 +142,23 @@ void hex_of(const uint8_t *bytes, size_t byte_count, char *text)
 		text[2 * i + 1] = digits[bytes[i] & 0xf];
 	}
 	text[2 * byte_count] = '\0';
+}
+
+static int lower_hex_value(uint8_t c)
+{
+	return c == ascii_lower(c) ? ascii_hex_value(c) : -1;
+}
+
+bool hex_read(struct bytes text, uint8_t *bytes, size_t byte_count)
+{
+	if (text.size != 2 * byte_count)
+		return false;
+	for (size_t i = 0; i < byte_count; i++) {
+		int high = lower_hex_value(text.data[2 * i]), low = lower_hex_value(text.data[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		bytes[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
 }

@@ -32,5 +32,7 @@ int digest_of(struct bytes bytes, struct digest *ret_digest);
 bool digest_equal(const struct digest *a, const struct digest *b);
 /* Lower-case hex of the first byte_count bytes and a NUL; text holds 2 * byte_count + 1. */
 void hex_of(const uint8_t *bytes, size_t byte_count, char *text);
+/* The way back: true when text is so many bytes in lower-case hex and nothing else. */
+bool hex_read(struct bytes text, uint8_t *bytes, size_t byte_count);
 
 #endif

@@ -5,6 +5,7 @@
  * enter, because only those that are named here do.
  */
 #include "fingerprint.h"
+#include "ascii.h"
 #include "classify.h"
 #include "idempotency.h"
 #include "json_text.h"
@@ -118,12 +119,6 @@ static bool is_loopback_v6(struct bytes host)
 	       (memcmp(address, mapped, 12) == 0 && address[12] == 127);
 }
 
-static bool ends_with(struct bytes whole, struct bytes end)
-{
-	return whole.size >= end.size &&
-	       bytes_equal((struct bytes){whole.data + whole.size - end.size, end.size}, end);
-}
-
 /* host is in lower case and may have a port. */
 static bool is_loopback(struct bytes host)
 {
@@ -134,13 +129,8 @@ static bool is_loopback(struct bytes host)
 	host.size = bytes_find(host, ':');
 	if (host.size && host.data[host.size - 1] == '.')
 		host.size--;
-	return bytes_equal(host, BYTES("localhost")) || ends_with(host, BYTES(".localhost")) ||
+	return bytes_equal(host, BYTES("localhost")) || bytes_ends_with(host, BYTES(".localhost")) ||
 	       is_loopback_v4(host);
-}
-
-static uint8_t lower_case(uint8_t c)
-{
-	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
 static int add_host(struct digest_state *hash, struct bytes host)
@@ -150,7 +140,7 @@ static int add_host(struct digest_state *hash, struct bytes host)
 	if (host.size > sizeof(lower))
 		return digest_add_field(hash, host);
 	for (size_t i = 0; i < host.size; i++)
-		lower[i] = lower_case(host.data[i]);
+		lower[i] = ascii_lower(host.data[i]);
 	host.data = lower;
 	return digest_add_field(hash, is_loopback(host) ? BYTES("loopback") : host);
 }

@@ -5,11 +5,7 @@
  * still take the last one can take as well.
  */
 #include "glob.h"
-
-static uint8_t lower(uint8_t c)
-{
-	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
-}
+#include "ascii.h"
 
 static bool matches(struct bytes glob, struct bytes text, bool nocase)
 {
@@ -21,7 +17,7 @@ static bool matches(struct bytes glob, struct bytes text, bool nocase)
 			star_at = t;
 		} else if (g < glob.size &&
 			   (glob.data[g] == text.data[t] ||
-			    (nocase && lower(glob.data[g]) == lower(text.data[t])))) {
+			    (nocase && ascii_lower(glob.data[g]) == ascii_lower(text.data[t])))) {
 			g++;
 			t++;
 		} else if (star != SIZE_MAX) {

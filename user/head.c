@@ -10,6 +10,7 @@
  * whole, since the buffer moves while it grows.
  */
 #include "head.h"
+#include "ascii.h"
 
 /* Three names that llhttp.h and http.h both give to enum constants. */
 #define HTTP_REQUEST LLHTTP_REQUEST
@@ -146,16 +147,11 @@ static int keep_value(struct head_reader *reader, struct bytes text)
 	return 0;
 }
 
-static bool is_ows(uint8_t c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static void trim_value(struct head_reader *reader)
 {
 	struct http_field *field = field_in_progress(reader);
 
-	while (field && field->value.size && is_ows(reader->text.data[reader->text.size - 1])) {
+	while (field && field->value.size && ascii_is_ows(reader->text.data[reader->text.size - 1])) {
 		field->value.size--;
 		reader->text.size--;
 	}
@@ -221,7 +217,7 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t length)
 	reader->value_began = true;
 	reader->value_continues = at + length == reader->input_end;
 	while (reader->skipping_ows && text.size) {
-		reader->skipping_ows = is_ows(text.data[0]);
+		reader->skipping_ows = ascii_is_ows(text.data[0]);
 		if (reader->skipping_ows)
 			bytes_take(&text, 1);
 	}
@@ -285,24 +281,11 @@ static enum head_step broken(struct head_reader *reader, const char *reason)
 	return HEAD_BROKEN;
 }
 
-/* tchar of RFC 9110 section 5.6.2 */
-static bool is_token_byte(uint8_t c)
-{
-	static const bool table[256] = {
-		['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true,
-		['!'] = true, ['#'] = true, ['$'] = true, ['%'] = true, ['&'] = true,
-		['\''] = true, ['*'] = true, ['+'] = true, ['-'] = true, ['.'] = true,
-		['^'] = true, ['_'] = true, ['`'] = true, ['|'] = true, ['~'] = true,
-	};
-
-	return table[c];
-}
-
 static enum head_step read_method(struct head_reader *reader, struct bytes *input)
 {
 	size_t length = 0;
 
-	while (length < input->size && is_token_byte(input->data[length]))
+	while (length < input->size && ascii_is_token(input->data[length]))
 		length++;
 	if (keep(reader, bytes_take(input, length), &reader->head.method.size) < 0)
 		return HEAD_BROKEN;
@@ -357,7 +340,7 @@ static bool check_lines(struct head_reader *reader, struct bytes taken)
 
 		if (reader->last_byte == '\r' && *at != '\n')
 			return false;
-		if (reader->last_byte == '\n' && is_ows(*at))
+		if (reader->last_byte == '\n' && ascii_is_ows(*at))
 			reader->head.obs_fold = true;
 		if (cr && cr + 1 != line_end)
 			return false;

@@ -5,20 +5,10 @@
  * a prompt is mostly one long string.
  */
 #include "json_scan.h"
+#include "utf8.h"
+#include "ascii.h"
 
 #include "limits.h"
-
-static bool is_space(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static const uint8_t *skip_space(const uint8_t *at, const uint8_t *end)
-{
-	while (at < end && is_space(*at))
-		at++;
-	return at;
-}
 
 /* Most strings end within a few bytes, where a call of memchr() costs more than it saves. */
 #define SHORT_STRING_BYTES 32
@@ -147,9 +137,9 @@ bool json_scan_whole(struct bytes text, struct bytes *ret_value)
 	if (text.size == 0)
 		return false;
 	end = text.data + text.size;
-	start = skip_space(text.data, end);
+	start = json_skip_space(text.data, end);
 	after = skip_value(start, end);
-	if (!after || skip_space(after, end) != end)
+	if (!after || json_skip_space(after, end) != end)
 		return false;
 	*ret_value = (struct bytes){start, (size_t)(after - start)};
 	return true;
@@ -184,10 +174,10 @@ static const uint8_t *take_name(struct json_scan *scan, const uint8_t *at, struc
 	if (!after)
 		return NULL;
 	*ret_name = (struct bytes){at, (size_t)(after - at)};
-	after = skip_space(after, scan->end);
+	after = json_skip_space(after, scan->end);
 	if (after == scan->end || *after != ':')
 		return NULL;
-	return skip_space(after + 1, scan->end);
+	return json_skip_space(after + 1, scan->end);
 }
 
 bool json_scan_next(struct json_scan *scan, struct bytes *ret_name, struct bytes *ret_value)
@@ -197,13 +187,13 @@ bool json_scan_next(struct json_scan *scan, struct bytes *ret_name, struct bytes
 
 	if (scan->done)
 		return false;
-	at = skip_space(scan->at, scan->end);
+	at = json_skip_space(scan->at, scan->end);
 	if (at < scan->end && *at == scan->closer)
 		return stop(scan, at + 1 != scan->end);
 	if (scan->started) {
 		if (at == scan->end || *at != ',')
 			return stop(scan, true);
-		at = skip_space(at + 1, scan->end);
+		at = json_skip_space(at + 1, scan->end);
 	}
 	if (scan->closer == '}') {
 		at = take_name(scan, at, &name);
@@ -245,14 +235,6 @@ bool json_scan_is_null(struct bytes value)
 	return bytes_equal(value, BYTES("null"));
 }
 
-static int hex_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The four digits after \u, or -1. */
 static int32_t hex_quad(struct bytes text)
 {
@@ -261,37 +243,13 @@ static int32_t hex_quad(struct bytes text)
 	if (text.size < 4)
 		return -1;
 	for (size_t i = 0; i < 4; i++) {
-		int digit = hex_digit(text.data[i]);
+		int digit = ascii_hex_value(text.data[i]);
 
 		if (digit < 0)
 			return -1;
 		value = value << 4 | digit;
 	}
 	return value;
-}
-
-static size_t put_code_point(uint32_t c, uint8_t text[4])
-{
-	if (c < 0x80) {
-		text[0] = (uint8_t)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		text[0] = (uint8_t)(0xc0 | c >> 6);
-		text[1] = (uint8_t)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		text[0] = (uint8_t)(0xe0 | c >> 12);
-		text[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-		text[2] = (uint8_t)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	text[0] = (uint8_t)(0xf0 | c >> 18);
-	text[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-	text[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-	text[3] = (uint8_t)(0x80 | (c & 0x3f));
-	return 4;
 }
 
 /* \uXXXX, the X's in front of *rest: a pair makes one code point, a lone surrogate stays one. */
@@ -308,12 +266,12 @@ static size_t take_unicode(struct bytes *rest, uint8_t text[4])
 		second = hex_quad((struct bytes){rest->data + 2, rest->size - 2});
 		if (second >= 0xdc00 && second < 0xe000) {
 			bytes_take(rest, 6);
-			return put_code_point(0x10000U + ((uint32_t)(first - 0xd800) << 10) +
+			return utf8_put(0x10000U + ((uint32_t)(first - 0xd800) << 10) +
 						      (uint32_t)(second - 0xdc00),
 					      text);
 		}
 	}
-	return put_code_point((uint32_t)first, text);
+	return utf8_put((uint32_t)first, text);
 }
 
 /* The next character of what a string says: its bytes, 0 at the end. */
@@ -340,11 +298,6 @@ static size_t take_character(struct bytes *rest, uint8_t text[4])
 	return 1;
 }
 
-static struct bytes inside(struct bytes value)
-{
-	return (struct bytes){value.data + 1, value.size - 2};
-}
-
 bool json_scan_says(struct bytes value, const char *text)
 {
 	struct bytes rest, wanted = bytes_of_string(text);
@@ -353,7 +306,7 @@ bool json_scan_says(struct bytes value, const char *text)
 
 	if (!json_scan_is_string(value))
 		return false;
-	rest = inside(value);
+	rest = json_inside(value);
 	if (rest.size < wanted.size)
 		return false; /* an escape is never shorter than what it stands for */
 	if (rest.size == wanted.size)
@@ -386,7 +339,7 @@ size_t json_scan_text(struct bytes value, uint8_t *text, size_t size, bool *ret_
 			*ret_cut = false;
 		return 0;
 	}
-	rest = inside(value);
+	rest = json_inside(value);
 	while ((length = take_character(&rest, character)) != 0) {
 		if (size - used < length) {
 			cut = true;

@@ -19,6 +19,7 @@
 #define NIGHTCLERK_JSON_SCAN_H
 
 #include "bytes.h"
+#include "ascii.h"
 
 struct json_scan {
 	const uint8_t *at;
@@ -54,5 +55,19 @@ bool json_scan_says(struct bytes value, const char *text);
  * whether there were more. 0 for a value that is no string.
  */
 size_t json_scan_text(struct bytes value, uint8_t *text, size_t size, bool *ret_cut);
+
+/* The first byte from at on that is none between values; end when there is none. */
+static inline const uint8_t *json_skip_space(const uint8_t *at, const uint8_t *end)
+{
+	while (at < end && ascii_is_json_space(*at))
+		at++;
+	return at;
+}
+
+/* What stands between the quotes of a string, escapes as they are. */
+static inline struct bytes json_inside(struct bytes string)
+{
+	return (struct bytes){string.data + 1, string.size - 2};
+}
 
 #endif

@@ -5,6 +5,7 @@
  * below it.
  */
 #include "json_stream.h"
+#include "ascii.h"
 
 #define STRING_STEP 256
 
@@ -235,14 +236,9 @@ static enum json_stream_step take_escape(struct json_stream *stream, uint8_t c)
 
 static enum json_stream_step take_hex(struct json_stream *stream, uint8_t c)
 {
-	uint8_t letter = c | 0x20;
-	unsigned int digit;
+	int digit = ascii_hex_value(c);
 
-	if (c >= '0' && c <= '9')
-		digit = c - '0';
-	else if (letter >= 'a' && letter <= 'f')
-		digit = letter - 'a' + 10U;
-	else
+	if (digit < 0)
 		return breaks(stream);
 	stream->code_unit = (uint16_t)(stream->code_unit << 4 | digit);
 	if (--stream->hex_digits == 0) {
@@ -291,11 +287,6 @@ static enum json_stream_step take_word(struct json_stream *stream, struct bytes 
 }
 
 /* ---- between ---- */
-
-static bool is_space(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
 
 static enum json_stream_step start_value(struct json_stream *stream, uint8_t c)
 {
@@ -360,7 +351,7 @@ static enum json_stream_step take(struct json_stream *stream, struct bytes *inpu
 	case IN_HEX:
 		return take_hex(stream, bytes_take(input, 1).data[0]);
 	default:
-		if (is_space(input->data[0])) {
+		if (ascii_is_json_space(input->data[0])) {
 			bytes_take(input, 1);
 			return JSON_STREAM_MORE;
 		}

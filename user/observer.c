@@ -4,6 +4,7 @@
  * pipeline sees it. What the pipeline made is written at the end of each turn.
  */
 #include "observer.h"
+#include "clock.h"
 #include "canary.h"
 #include "cgroup.h"
 #include "cgroup_names.h"
@@ -68,17 +69,9 @@ struct observer {
 	int64_t wall_offset_ns;
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 static int64_t wall_offset(void)
 {
-	return (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)clock_ns(CLOCK_MONOTONIC);
+	return clock_wall_ns() - (int64_t)clock_monotonic_ns();
 }
 
 /* ---- facts of the run ---- */
@@ -105,7 +98,7 @@ static int fill_facts(struct observer *observer)
 		snprintf(facts->kernel, sizeof(facts->kernel), "%.64s", kernel.release);
 	if (options->pipeline.policy)
 		facts->policy = policy_text(options->pipeline.policy);
-	facts->start_ns = clock_ns(CLOCK_MONOTONIC);
+	facts->start_ns = clock_monotonic_ns();
 	facts->wall_offset_ns = observer->wall_offset_ns = wall_offset();
 	return judge_options_to_json(&options->pipeline.judge, facts->options, sizeof(facts->options));
 }
@@ -360,7 +353,7 @@ int observer_turn(struct observer *observer)
 	uint64_t now_ns;
 	int n;
 
-	now_ns = clock_ns(CLOCK_MONOTONIC); /* before the drain: all that is older than the watermark is then in */
+	now_ns = clock_monotonic_ns(); /* before the drain: all that is older than the watermark is then in */
 	take_requests(observer, now_ns);
 	n = drain_rings(observer);
 	go_through(observer, now_ns, false);
@@ -429,13 +422,13 @@ static uint64_t wait_for_readers(struct observer *observer)
 /* Until both rings are empty; where what lives on fills them without end, what was in them at the start. */
 static int drain_to_the_end(struct observer *observer)
 {
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), deadline_ns = now_ns + FINISH_NS;
+	uint64_t now_ns = clock_monotonic_ns(), deadline_ns = now_ns + FINISH_NS;
 	int n;
 
 	do {
 		n = drain_rings(observer);
 		go_through(observer, now_ns, false);
-		now_ns = clock_ns(CLOCK_MONOTONIC);
+		now_ns = clock_monotonic_ns();
 	} while (n > 0 && now_ns < deadline_ns);
 	return n < 0 ? n : 0;
 }
@@ -453,8 +446,8 @@ int observer_finish(struct observer *observer, int command_status)
 		err = n;
 	}
 	sequencer_drain(observer->sequencer);
-	go_through(observer, clock_ns(CLOCK_MONOTONIC), true);
-	drain.now_ns = clock_ns(CLOCK_MONOTONIC);
+	go_through(observer, clock_monotonic_ns(), true);
+	drain.now_ns = clock_monotonic_ns();
 	feed_tick(observer, drain.now_ns);
 	n = feed_counters(observer, drain.now_ns);
 	closing.closing.counters_unread = observer->counters_unread;
@@ -467,7 +460,7 @@ int observer_finish(struct observer *observer, int command_status)
 	settle_store(observer, &closing.closing);
 	write_out(observer);
 	closing.closing.unwritten_bytes = wait_for_readers(observer);
-	closing.now_ns = clock_ns(CLOCK_MONOTONIC);
+	closing.now_ns = clock_monotonic_ns();
 	closing.closing.wall_ms = (closing.now_ns - observer->facts.start_ns) / 1000000;
 	closing.closing.cpu_ms = own_cpu_ms();
 	feed(observer, &closing);
@@ -632,14 +625,14 @@ int observer_begin(struct observer *observer, char *reason)
 /* The canary has been heard, or the reason why not. */
 static int await_canary(struct observer *observer, char *reason)
 {
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), deadline_ns = now_ns + CANARY_NS;
+	uint64_t now_ns = clock_monotonic_ns(), deadline_ns = now_ns + CANARY_NS;
 	struct pollfd ring = {.fd = capture_fd(observer->capture), .events = POLLIN};
 	char cause[CANARY_REASON_MAX] = "";
 	bool over = false;
 
 	while (!canary_seen(observer->canary) && now_ns < deadline_ns) {
 		poll(&ring, 1, OBSERVER_PERIOD_MS);
-		now_ns = clock_ns(CLOCK_MONOTONIC);
+		now_ns = clock_monotonic_ns();
 		capture_drain(observer->capture, observer->sequencer);
 		let_through(observer, now_ns, now_ns);
 		if (!over && canary_over(observer->canary, cause)) {

@@ -482,13 +482,6 @@ static int take_policy(struct policy_parser *parser, struct bytes value)
 
 /* ---- the whole text ---- */
 
-static const uint8_t *skip_space(const uint8_t *at, const uint8_t *end)
-{
-	while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
-		at++;
-	return at;
-}
-
 /* json-c builds a tree that is not used: what counts is where it stops. text has a NUL behind it. */
 static int check_syntax(struct policy_parser *parser, struct bytes text)
 {
@@ -504,14 +497,14 @@ static int check_syntax(struct policy_parser *parser, struct bytes text)
 	object = json_tokener_parse_ex(tokener, (const char *)text.data, (int)text.size + 1);
 	error = json_tokener_get_error(tokener);
 	at = text.data + json_tokener_get_parse_end(tokener);
-	if (skip_space(text.data, end) == end)
+	if (json_skip_space(text.data, end) == end)
 		err = policy_fail(parser, end, "the file is empty");
 	else if (error != json_tokener_success && at >= end)
 		err = policy_fail(parser, end, "the file ends in the middle of the policy");
 	else if (error != json_tokener_success)
 		err = policy_fail(parser, at, "this is no JSON: %s", json_tokener_error_desc(error));
-	else if (skip_space(at, end) < end)
-		err = policy_fail(parser, skip_space(at, end), "something follows the policy");
+	else if (json_skip_space(at, end) < end)
+		err = policy_fail(parser, json_skip_space(at, end), "something follows the policy");
 	json_object_put(object);
 	json_tokener_free(tokener);
 	return err;

@@ -4,6 +4,7 @@
  * strictly, and what is said where one is not as it should be.
  */
 #include "policy_parts.h"
+#include "ascii.h"
 
 #include "json_scan.h"
 #include "utf8.h"
@@ -53,11 +54,6 @@ static const char *shown(struct bytes text, char room[4 * SHOWN_MAX + 8])
 	snprintf(room, 4 * SHOWN_MAX + 8, "\"%.*s\"", (int)harmless.size, (const char *)harmless.data);
 	buffer_done(&harmless);
 	return room;
-}
-
-static struct bytes inside(struct bytes string)
-{
-	return (struct bytes){string.data + 1, string.size - 2};
 }
 
 /* ---- texts ---- */
@@ -116,7 +112,7 @@ int policy_text_of(struct policy_parser *parser, struct bytes value, const char 
 bool policy_is_token(struct bytes text) /* RFC 9110 section 5.6.2 */
 {
 	for (size_t i = 0; i < text.size; i++)
-		if (text.data[i] <= ' ' || text.data[i] >= 0x7f || strchr("\"(),/:;<=>?@[\\]{}", text.data[i]))
+		if (!ascii_is_token(text.data[i]))
 			return false;
 	return text.size != 0;
 }
@@ -200,7 +196,7 @@ static int unknown_field(struct policy_parser *parser, struct bytes name, const 
 
 	for (size_t i = 0; i < count; i++)
 		size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i ? ", " : "", fields[i].name);
-	return policy_fail(parser, name.data, "%s has no field %s; it has %s", what, shown(inside(name), room), list);
+	return policy_fail(parser, name.data, "%s has no field %s; it has %s", what, shown(json_inside(name), room), list);
 }
 
 /* Every field of an object, each at most once. */

@@ -5,6 +5,8 @@
  * the last ")".
  */
 #include "process.h"
+#include "ascii.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -90,7 +92,7 @@ void process_boot_id(uint8_t boot_id[16])
 		text[0] = '\0';
 	fclose(file);
 	for (const char *c = text; *c && digits < 32; c++) {
-		int value = *c >= '0' && *c <= '9' ? *c - '0' : *c >= 'a' && *c <= 'f' ? *c - 'a' + 10 : -1;
+		int value = ascii_hex_value((uint8_t)*c);
 
 		if (value < 0)
 			continue;
@@ -101,12 +103,10 @@ void process_boot_id(uint8_t boot_id[16])
 
 void process_world(struct store_world *ret_world)
 {
-	struct timespec now;
 	uint8_t boot_id[16];
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	process_boot_id(boot_id);
-	ret_world->now_ns = (int64_t)now.tv_sec * 1000000000LL + now.tv_nsec;
+	ret_world->now_ns = clock_wall_ns();
 	ret_world->is_gone = process_is_gone;
 	hex_of(boot_id, sizeof(boot_id), ret_world->boot);
 }

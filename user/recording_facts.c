@@ -5,6 +5,7 @@
  * stay a string inside: they come back byte for byte.
  */
 #include "recording_parts.h"
+#include "digest.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -105,31 +106,13 @@ static bool take_text(struct json_object *object, const struct text_field *field
 	return true;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool take_hex(struct json_object *object, const char *name, uint8_t *data, size_t size)
 {
 	struct json_object *value;
-	const char *text;
 
-	if (!json_object_object_get_ex(object, name, &value) ||
-	    !json_object_is_type(value, json_type_string) ||
-	    (size_t)json_object_get_string_len(value) != 2 * size)
-		return false;
-	text = json_object_get_string(value);
-	for (size_t i = 0; i < size; i++) {
-		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		data[i] = (uint8_t)(high << 4 | low);
-	}
-	return true;
+	return json_object_object_get_ex(object, name, &value) && json_object_is_type(value, json_type_string) &&
+	       hex_read((struct bytes){(const uint8_t *)json_object_get_string(value),
+				       (size_t)json_object_get_string_len(value)}, data, size);
 }
 
 static bool take_signed(struct json_object *object, const char *name, int64_t low, int64_t high,

@@ -4,6 +4,7 @@
  * one step before, which is exact, and quick enough (a million events a second).
  */
 #include "replay_screen.h"
+#include "clock.h"
 #include "gate.h"
 #include "playback.h"
 #include "viewer.h"
@@ -237,7 +238,7 @@ static void turn(struct player *player)
 	uint64_t now_ns;
 
 	poll(fds, 2, IDLE_MS);
-	now_ns = viewer_clock_ns();
+	now_ns = clock_monotonic_ns();
 	take_signals(player);
 	if (screen_gone(player->viewer.screen))
 		player->leave = true;

@@ -4,6 +4,7 @@
  * must not match. Letters compare without case.
  */
 #include "screen_parts.h"
+#include "ascii.h"
 
 static const struct {
 	const char *name;
@@ -12,11 +13,6 @@ static const struct {
 	{"method:", FIELD_METHOD}, {"path:", FIELD_PATH},     {"pid:", FIELD_PID},
 	{"command:", FIELD_COMMAND}, {"status:", FIELD_STATUS}, {"finding:", FIELD_FINDING},
 };
-
-static uint8_t lower(uint8_t c)
-{
-	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
-}
 
 static struct screen_term parse_term(struct bytes word)
 {
@@ -36,7 +32,7 @@ static struct screen_term parse_term(struct bytes word)
 		break;
 	}
 	for (size_t i = 0; i < word.size && i < sizeof(term.text) - 1; i++)
-		term.text[i] = (char)lower(word.data[i]);
+		term.text[i] = (char)ascii_lower(word.data[i]);
 	return term;
 }
 
@@ -63,7 +59,7 @@ static bool holds(struct bytes text, const char *word)
 	for (size_t i = 0; i + size <= text.size; i++) {
 		size_t n = 0;
 
-		while (n < size && lower(text.data[i + n]) == (uint8_t)word[n])
+		while (n < size && ascii_lower(text.data[i + n]) == (uint8_t)word[n])
 			n++;
 		if (n == size)
 			return true;

@@ -5,6 +5,7 @@
  * that hides more is taken.
  */
 #include "secret.h"
+#include "ascii.h"
 
 #include "glob.h"
 #include "limits.h"
@@ -23,24 +24,13 @@ static const struct bytes secret_names[] = {
 	BYTES("password"),
 };
 
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Takes one byte off the front of *text, percent-decoded where it is a whole escape. */
 static uint8_t next_decoded(struct bytes *text)
 {
 	uint8_t c = text->data[0];
 
 	if (c == '%' && text->size >= 3) {
-		int high = hex_value(text->data[1]), low = hex_value(text->data[2]);
+		int high = ascii_hex_value(text->data[1]), low = ascii_hex_value(text->data[2]);
 
 		if (high >= 0 && low >= 0) {
 			bytes_take(text, 3);
@@ -93,7 +83,7 @@ static bool is_secret_text(struct bytes text)
 	if (text.size != 17 || text.data[0] != '~')
 		return false;
 	for (size_t i = 1; i < text.size; i++)
-		if (hex_value(text.data[i]) < 0)
+		if (ascii_hex_value(text.data[i]) < 0)
 			return false;
 	return true;
 }

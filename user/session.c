@@ -4,6 +4,7 @@
  * of three descriptors and one turn of the observer.
  */
 #include "session.h"
+#include "clock.h"
 #include "commands.h"
 
 #include <errno.h>
@@ -15,14 +16,6 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static int open_signals(void)
 {
@@ -128,9 +121,9 @@ static void end_confinement(struct session *session)
 
 void session_finish(struct session *session)
 {
-	uint64_t deadline_ns = now_ns() + session->line.linger_ns;
+	uint64_t deadline_ns = clock_monotonic_ns() + session->line.linger_ns;
 
-	while (session->child_started && observer_open_calls(session->observer) && now_ns() < deadline_ns)
+	while (session->child_started && observer_open_calls(session->observer) && clock_monotonic_ns() < deadline_ns)
 		session_turn(session);
 	session->finished = true;
 	if (observer_finish(session->observer, session->child_status))

@@ -5,6 +5,7 @@
  * written is the next batch, so the size of a transaction follows the load.
  */
 #include "store_writer.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -32,14 +33,6 @@ struct store_writer {
 	struct store_counts counts;
 	int64_t next_sweep_ns;
 };
-
-static int64_t wall_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000LL + now.tv_nsec;
-}
 
 static struct timespec monotonic_after(int ms)
 {
@@ -85,7 +78,7 @@ static bool take_result(struct store_writer *writer, int err, uint64_t rows)
 
 static void sweep_now_and_then(struct store_writer *writer)
 {
-	struct store_world world = {.now_ns = wall_clock_ns(), .is_gone = writer->options.is_gone};
+	struct store_world world = {.now_ns = clock_wall_ns(), .is_gone = writer->options.is_gone};
 	struct store_swept swept;
 
 	if (world.now_ns < writer->next_sweep_ns)

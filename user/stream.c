@@ -8,6 +8,7 @@
  * Offsets and lengths may come from a hostile recording: sums saturate.
  */
 #include "stream.h"
+#include "ascii.h"
 
 #define REQUEST_METHOD_CONNECT BYTES("CONNECT")
 
@@ -107,14 +108,6 @@ static bool agrees(struct bytes text, struct bytes word, bool *ret_whole)
 	return *ret_whole ? bytes_starts_with(text, word) : bytes_starts_with(word, text);
 }
 
-/* tchar: RFC 9110 section 5.6.2 */
-static bool is_token_char(uint8_t c)
-{
-	if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))
-		return true;
-	return c && strchr("!#$%&'*+-.^_`|~", c);
-}
-
 static bool holds(struct bytes text, struct bytes word)
 {
 	return text.size && memmem(text.data, text.size, word.data, word.size);
@@ -155,7 +148,7 @@ static enum stream_protocol sniff_request(struct bytes first)
 	while (first.size && (first.data[0] == '\r' || first.data[0] == '\n'))
 		bytes_take(&first, 1);
 	method = (struct bytes){first.data, 0};
-	while (method.size < first.size && is_token_char(first.data[method.size]))
+	while (method.size < first.size && ascii_is_token(first.data[method.size]))
 		method.size++;
 	if (method.size == first.size)
 		return STREAM_UNDECIDED;

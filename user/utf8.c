@@ -6,6 +6,30 @@
  */
 #include "utf8.h"
 
+size_t utf8_put(uint32_t code_point, uint8_t text[4])
+{
+	if (code_point < 0x80) {
+		text[0] = (uint8_t)code_point;
+		return 1;
+	}
+	if (code_point < 0x800) {
+		text[0] = (uint8_t)(0xc0 | code_point >> 6);
+		text[1] = (uint8_t)(0x80 | (code_point & 0x3f));
+		return 2;
+	}
+	if (code_point < 0x10000) {
+		text[0] = (uint8_t)(0xe0 | code_point >> 12);
+		text[1] = (uint8_t)(0x80 | (code_point >> 6 & 0x3f));
+		text[2] = (uint8_t)(0x80 | (code_point & 0x3f));
+		return 3;
+	}
+	text[0] = (uint8_t)(0xf0 | code_point >> 18);
+	text[1] = (uint8_t)(0x80 | (code_point >> 12 & 0x3f));
+	text[2] = (uint8_t)(0x80 | (code_point >> 6 & 0x3f));
+	text[3] = (uint8_t)(0x80 | (code_point & 0x3f));
+	return 4;
+}
+
 bool utf8_is_control(uint32_t code_point)
 {
 	return code_point < 0x20 || (code_point >= 0x7f && code_point <= 0x9f);

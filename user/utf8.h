@@ -14,6 +14,9 @@
  */
 size_t utf8_next(struct bytes text, uint32_t *ret_code_point);
 
+/* The bytes of a code point, 1 to 4; of a lone surrogate those that it would have. */
+size_t utf8_put(uint32_t code_point, uint8_t text[4]);
+
 /* U+0000-1F, 7F, 80-9F. */
 bool utf8_is_control(uint32_t code_point);
 

@@ -10,14 +10,6 @@
 #define FRAME_NS (1000 * 1000 * 1000ULL / VIEWER_FRAMES_PER_SECOND)
 #define LOOK_NS (100 * 1000 * 1000ULL)
 
-uint64_t viewer_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 void viewer_resized(struct viewer *viewer)
 {
 	unsigned int columns, rows;

@@ -34,6 +34,5 @@ void viewer_close(struct viewer *viewer);
 enum screen_action viewer_turn(struct viewer *viewer, uint64_t now_ns);
 /* The terminal has another size. */
 void viewer_resized(struct viewer *viewer);
-uint64_t viewer_clock_ns(void);
 
 #endif

@@ -4,6 +4,7 @@
  * has ended the screen stays until q: that is when one wants to look.
  */
 #include "watch_screen.h"
+#include "clock.h"
 #include "command_output.h"
 #include "viewer.h"
 
@@ -130,7 +131,7 @@ static void turn(struct watch *watch)
 
 	session_turn(session);
 	observer_take_calls(session->observer);
-	now_ns = viewer_clock_ns();
+	now_ns = clock_monotonic_ns();
 	take_output(watch);
 	look_at_ring(watch, now_ns);
 	tell(watch);
