@@ -95,7 +95,7 @@ static void watch_plainly(struct plain_watch *watch)
 	session_finish(watch->session);
 	look(watch);
 	output_flush(watch->lines);
-	fprintf(stderr, "%s\n", observer_summary_line(watch->session->observer));
+	session_print_summary(watch->session);
 }
 
 static int start_plainly(struct plain_watch *watch, struct observer_options *options)

@@ -46,7 +46,8 @@ static void reap(struct session *session)
 /*
  * A terminal's Ctrl-C reached the command already, which shares our process
  * group (the kernel sent it: SI_KERNEL). What a process sent to us alone is
- * passed on. Either way the command decides, and we judge when it has ended.
+ * passed on. Either way the command decides, and we judge when it has ended;
+ * after that there is nobody but us to end.
  */
 static void take_end_signal(struct session *session, const struct signalfd_siginfo *info)
 {
@@ -54,6 +55,7 @@ static void take_end_signal(struct session *session, const struct signalfd_sigin
 
 	if (!session->child_started)
 		session->stop = true;
+	session->hurry |= session->child_over;
 	if (!running || info->ssi_code != SI_KERNEL || info->ssi_signo == SIGHUP)
 		session->asked = true;
 	if (running && info->ssi_code != SI_KERNEL)
@@ -123,12 +125,24 @@ void session_finish(struct session *session)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + session->line.linger_ns;
 
-	while (session->child_started && observer_open_calls(session->observer) && clock_monotonic_ns() < deadline_ns)
+	while (session->child_started && !session->hurry && observer_open_calls(session->observer) &&
+	       clock_monotonic_ns() < deadline_ns)
 		session_turn(session);
 	session->finished = true;
 	if (observer_finish(session->observer, session->child_status))
 		fprintf(stderr, "nightclerk: the end of the run could not be read from the kernel\n");
 	end_confinement(session);
+}
+
+void session_print_summary(const struct session *session)
+{
+	static const char exit[] = "; exit ";
+	const char *line = observer_summary_line(session->observer), *rest = line;
+	const char *found = session->line.command ? strstr(line, exit) : NULL;
+
+	if (found)
+		rest = found + strlen(exit) + strspn(found + strlen(exit), "0123456789");
+	fprintf(stderr, "%.*s%s\n", found ? (int)(found - line) : 0, line, rest);
 }
 
 void session_done(struct session *session)

@@ -23,6 +23,7 @@ struct session {
 	int child_status; /* as a shell reports it; -1 where no command was run */
 	bool stop;	  /* without a command: a signal asked us to end */
 	bool asked;	  /* the same, whether there is a command or not */
+	bool hurry;	  /* a signal came when the command had ended: nothing is waited for any more */
 	bool finished;	  /* session_finish() was called: turns only wait */
 	bool cannot_read; /* the kernel's events, at the last turn */
 	bool said_so;
@@ -41,8 +42,10 @@ int session_start(struct session *session, const struct observer_options *option
 void session_turn(struct session *session);
 /* The command has ended, or a signal asked us to. */
 bool session_over(const struct session *session);
-/* Waits for calls that are still open, at most line.linger_ns; then judges. */
+/* Waits for calls that are still open, at most line.linger_ns and until a signal asks us to end; then judges. */
 void session_finish(struct session *session);
+/* The summary, on stderr, for who does not answer with the gate's exit status: it is left out. */
+void session_print_summary(const struct session *session);
 /* Accepts a zeroed session. */
 void session_done(struct session *session);
 

@@ -201,7 +201,7 @@ static void print_end(const struct session *session)
 	fwrite(alerts.data, 1, alerts.size, stderr);
 	if (more)
 		fprintf(stderr, "nightclerk: and %zu findings more; --events FILE keeps all of them\n", more);
-	fprintf(stderr, "%s\n", observer_summary_line(session->observer));
+	session_print_summary(session);
 }
 
 static int run(struct watch *watch, struct observer_options *options, struct screen *screen)

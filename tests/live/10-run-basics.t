@@ -4,9 +4,10 @@
 
 import os
 import signal
+import socket
 import stat
 
-from harness import check, contains, equal, fact, play
+from harness import HANG_SECONDS, check, contains, equal, fact, play, wait_until
 
 LEDGER_KEYS = (
     "t path len sha idem method query host id run schema class class_by fingerprint prompt_fingerprint "
@@ -258,6 +259,30 @@ def the_canary_leaves_no_trace_in_ledger_or_findings(live):
     equal([event["kind"] for event in result.events], ["start", "summary"], "events")
     equal(result.events[0]["canary"], "seen", "canary")
     equal(result.summary["bytes"], {"accepted": 0, "in_messages": 0, "in_holes": 0, "in_blind": 0}, "bytes")
+
+
+GIVEN_UP = """
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(b"POST /charges HTTP/1.1\\r\\nHost: h\\r\\nContent-Length: 2\\r\\n\\r\\nhi")
+"""
+
+
+@fact
+def a_signal_after_the_command_ends_the_linger(live):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(HANG_SECONDS)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            command = ["/usr/bin/python3", "-c", GIVEN_UP, str(silent.getsockname()[1])]
+            process = live.nightclerk(live.run_arguments(command, ["--linger", "3600"]))
+            connection, _ = silent.accept()
+            with connection:
+                children = f"/proc/{process.pid}/task/{process.pid}/children"
+                wait_until(lambda path=children: not open(path, encoding="ascii").read(), "the command was reaped")
+                process.send_signal(number)
+                result = live.finish(process).expect(0)
+            equal(result.summary["command_status"], 0, "the command's own status")
+            os.unlink(result.events_path)
 
 
 play()

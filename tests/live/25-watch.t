@@ -65,6 +65,17 @@ def events_on_standard_output_stand_there_alone(live):
 
 
 @fact
+def a_watched_command_fails_no_gate_and_the_summary_names_none(live):
+    mock = live.mock()
+    command = f"curl -s -o /dev/null {mock.url} -d a=1; curl -s -o /dev/null {mock.url} -d a=1; exit 7"
+    process = live.nightclerk(["watch", "--plain", "--", "sh", "-c", command])
+    _, err = process.communicate(timeout=HANG_SECONDS)
+    equal(process.returncode, 0, "status of watch")
+    line = err.decode().splitlines()[-1]
+    equal((line.partition(", ")[0], line.rpartition("; ")[2]), ("nightclerk: 2 requests (2 mutating)", "command exited 7"), "summary")
+
+
+@fact
 def shows_a_line_a_call_for_a_port(live):
     mock = live.mock()
     watch = Watch(live, "--port", str(mock.port), "--plain")
