@@ -10,19 +10,46 @@
 #include "glob.h"
 #include "limits.h"
 
+/* In lower case, with "_" for "-". */
 static const struct bytes secret_names[] = {
 	BYTES("key"),
+	BYTES("apikey"),
 	BYTES("api_key"),
-	BYTES("access_token"),
+	BYTES("access_key"),
+	BYTES("secret_key"),
+	BYTES("private_key"),
+	BYTES("subscription_key"),
 	BYTES("token"),
+	BYTES("access_token"),
+	BYTES("refresh_token"),
+	BYTES("id_token"),
+	BYTES("auth_token"),
+	BYTES("session_token"),
 	BYTES("sig"),
 	BYTES("signature"),
-	BYTES("x-amz-signature"),
-	BYTES("x-amz-credential"),
-	BYTES("x-amz-security-token"),
+	BYTES("x_amz_signature"),
+	BYTES("x_amz_credential"),
+	BYTES("x_amz_security_token"),
+	BYTES("x_goog_signature"),
+	BYTES("x_goog_credential"),
 	BYTES("code"),
+	BYTES("code_verifier"),
 	BYTES("password"),
+	BYTES("passwd"),
+	BYTES("pwd"),
+	BYTES("secret"),
+	BYTES("client_secret"),
+	BYTES("client_assertion"),
+	BYTES("auth"),
+	BYTES("authorization"),
+	BYTES("jwt"),
+	BYTES("session"),
+	BYTES("session_id"),
+	BYTES("sessionid"),
 };
+
+/* Longer than any of them: what does not fit is none. */
+#define SECRET_NAME_MAX 24
 
 /* Takes one byte off the front of *text, percent-decoded where it is a whole escape. */
 static uint8_t next_decoded(struct bytes *text)
@@ -72,10 +99,44 @@ static bool name_is_in(struct bytes name, const struct bytes *names, size_t coun
 	return false;
 }
 
+/* Frameworks read "user[token]", "user.token" and "token[]" as a token of something; spaces they strip. */
+static bool separates(uint8_t c)
+{
+	return c == '.' || c == '[' || c == ']' || c == ' ' || c == '\t' || c == '+' || c == '?';
+}
+
+/* The next part of a name between separators, decoded, in text; false after the last. */
+static bool next_part(struct bytes *name, uint8_t text[SECRET_NAME_MAX], struct bytes *ret_part)
+{
+	size_t size = 0;
+
+	while (name->size) {
+		uint8_t c = next_decoded(name);
+
+		if (separates(c) && size)
+			break;
+		if (separates(c))
+			continue;
+		if (size < SECRET_NAME_MAX)
+			text[size] = c == '-' ? '_' : ascii_lower(c);
+		size++;
+	}
+	*ret_part = (struct bytes){text, size <= SECRET_NAME_MAX ? size : 0};
+	return size > 0;
+}
+
 static bool name_is_secret(const struct secret_rules *rules, struct bytes name)
 {
-	return name_is_in(name, secret_names, sizeof(secret_names) / sizeof(secret_names[0])) ||
-	       (rules && name_is_in(name, rules->query_names, rules->query_name_count));
+	uint8_t text[SECRET_NAME_MAX];
+	struct bytes part;
+
+	if (rules && name_is_in(name, rules->query_names, rules->query_name_count))
+		return true;
+	while (next_part(&name, text, &part))
+		for (size_t i = 0; i < sizeof(secret_names) / sizeof(secret_names[0]); i++)
+			if (bytes_equal(part, secret_names[i]))
+				return true;
+	return false;
 }
 
 static bool is_secret_text(struct bytes text)

@@ -87,6 +87,37 @@ static void compares_names_decoded_and_without_case(void **state)
 	assert_masked(secret_mask_query, "t%6ken=a&tok%65=b&%=c", "t%6ken=a&tok%65=b&%=c");
 }
 
+static void masks_every_name_that_is_known_to_hold_a_credential(void **state)
+{
+	static const char *const names[] = {
+		"key", "apikey", "api-key", "access_key", "secret_key", "private_key", "subscription-key",
+		"token", "access_token", "refresh_token", "id_token", "auth_token", "session_token",
+		"sig", "signature", "X-Amz-Signature", "X-Amz-Credential", "X-Amz-Security-Token",
+		"X-Goog-Signature", "X-Goog-Credential", "code", "code_verifier", "password", "passwd", "pwd",
+		"secret", "client_secret", "client_assertion", "auth", "authorization", "jwt", "session",
+		"session_id", "sessionid",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char text[64], expected[64];
+
+		snprintf(text, sizeof(text), "a=1&%s=s&b=2", names[i]);
+		snprintf(expected, sizeof(expected), "a=1&%s={s}&b=2", names[i]);
+		assert_masked(secret_mask_query, text, expected);
+	}
+}
+
+static void masks_a_credential_of_something(void **state)
+{
+	(void)state;
+	assert_masked(secret_mask_query, "token[]=a&token[0]=b&user[token]=c&user.token=d",
+		      "token[]={a}&token[0]={b}&user[token]={c}&user.token={d}");
+	assert_masked(secret_mask_query, "user%5Btoken%5D=a&?%20token=b&+token+=c", "user%5Btoken%5D={a}&?%20token={b}&+token+={c}");
+	assert_masked(secret_mask_query, "user[name]=a&.=b&[]=c&a_token_that_is_longer_than_any=d&tokens.max=e",
+		      "user[name]=a&.=b&[]=c&a_token_that_is_longer_than_any=d&tokens.max=e");
+}
+
 static void hides_the_whole_value_whatever_it_holds(void **state)
 {
 	(void)state;
@@ -162,6 +193,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(masks_the_value_of_every_secret_name_and_no_other),
 		cmocka_unit_test(compares_names_decoded_and_without_case),
+		cmocka_unit_test(masks_every_name_that_is_known_to_hold_a_credential),
+		cmocka_unit_test(masks_a_credential_of_something),
 		cmocka_unit_test(hides_the_whole_value_whatever_it_holds),
 		cmocka_unit_test(masks_bot_segments_that_another_segment_follows),
 		cmocka_unit_test(masks_the_three_segments_after_services),
