@@ -13,10 +13,17 @@
 
 #define TARGET_MAX 240 /* printed of path and query */
 #define RANK_COUNT 6
+#define NAMES_COUNT 4096 /* of processes; of two in one place the later one stays */
+
+struct process_name {
+	uint32_t tgid, process; /* as in attempt_facts */
+	char comm[WIRE_COMM_BYTES + 1];
+};
 
 struct alerts {
 	struct fingerprinter *fingerprinter;
 	struct group *groups;
+	struct process_name *names; /* by tgid */
 	size_t info_groups;	   /* made for a finding of severity info */
 	uint64_t more[RANK_COUNT]; /* findings of groups that were not kept */
 };
@@ -25,9 +32,32 @@ struct alerts *alerts_new(struct fingerprinter *fingerprinter)
 {
 	struct alerts *alerts = calloc(1, sizeof(*alerts));
 
-	if (alerts)
-		alerts->fingerprinter = fingerprinter;
+	if (!alerts)
+		return NULL;
+	alerts->fingerprinter = fingerprinter;
+	alerts->names = calloc(NAMES_COUNT, sizeof(*alerts->names));
+	if (!alerts->names) {
+		free(alerts);
+		return NULL;
+	}
 	return alerts;
+}
+
+void alerts_meet(struct alerts *alerts, const struct call *call)
+{
+	struct process_name *name = &alerts->names[call->process.tgid % NAMES_COUNT];
+
+	name->tgid = call->process.tgid;
+	name->process = attempt_process_of(&call->process);
+	snprintf(name->comm, sizeof(name->comm), "%s", call->process.comm);
+}
+
+/* "" = not known. */
+static const char *name_of(const struct alerts *alerts, const struct attempt_facts *facts)
+{
+	const struct process_name *name = &alerts->names[facts->tgid % NAMES_COUNT];
+
+	return name->tgid == facts->tgid && name->process == facts->process ? name->comm : "";
 }
 
 static void group_free(struct group *group)
@@ -47,6 +77,7 @@ void alerts_free(struct alerts *alerts)
 		HASH_DEL(alerts->groups, group);
 		group_free(group);
 	}
+	free(alerts->names);
 	free(alerts);
 }
 
@@ -231,6 +262,7 @@ int alerts_note(struct alerts *alerts, const struct judgement *judgement, const 
 
 	take_pair(group, judgement->call_number, &pair);
 	pair.judgement = *judgement;
+	snprintf(pair.earlier_comm, sizeof(pair.earlier_comm), "%s", name_of(alerts, &judgement->earlier_facts));
 	if (call)
 		note_attempt(&pair, call);
 	if (!taken_back)

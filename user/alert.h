@@ -30,6 +30,9 @@ struct alerts;
 struct alerts *alerts_new(struct fingerprinter *fingerprinter);
 void alerts_free(struct alerts *alerts); /* accepts NULL */
 
+/* A call came: its process is known by name from here on, until too many others are. */
+void alerts_meet(struct alerts *alerts, const struct call *call);
+
 /*
  * Takes note of a finding or of its change; FINDING_NONE takes one back. call
  * is the later attempt while it is known, else NULL. 0 or -ENOMEM.

@@ -17,6 +17,7 @@
 struct pair {
 	struct judgement judgement;
 	char comm[WIRE_COMM_BYTES + 1]; /* empty = not known */
+	char earlier_comm[WIRE_COMM_BYTES + 1];
 	uint8_t key[ALERT_KEY_KEPT];
 	size_t key_size;
 };

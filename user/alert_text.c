@@ -163,16 +163,16 @@ static int say_who(const struct block *block, bool later, struct buffer *out)
 	const struct judgement *judgement = &block->pair->judgement;
 	const struct attempt_facts *facts = later ? &judgement->later_facts :
 						    &judgement->earlier_facts;
-	bool named = block->pair->comm[0] && (later || !judgement->verdict.cross_process);
+	const char *comm = later || !judgement->verdict.cross_process ? block->pair->comm : block->pair->earlier_comm;
 	int err;
 
 	if (facts->tgid == 0)
 		return say(out, "process not seen");
 	err = say(out, "pid %u", facts->tgid);
-	if (!err && named)
+	if (!err && comm[0])
 		err = buffer_append_byte(out, ' ');
-	if (!err && named)
-		err = text_harmless(bytes_of_string(block->pair->comm), ALERT_NAME_MAX, out);
+	if (!err && comm[0])
+		err = text_harmless(bytes_of_string(comm), ALERT_NAME_MAX, out);
 	return err;
 }
 

@@ -148,6 +148,11 @@ static void usage_of(const struct call *call, struct attempt_facts *facts)
 	facts->output_tokens = tokens_of(call->usage.output_tokens);
 }
 
+uint32_t attempt_process_of(const struct process *process)
+{
+	return half_of(process->start_ns);
+}
+
 void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 {
 	struct attempt_facts *facts = ret_facts;
@@ -168,7 +173,7 @@ void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts)
 	facts->server_read_known = call->server_read_known;
 	facts->server_read_all = call->server_read_all;
 	facts->tgid = call->process.tgid;
-	facts->process = half_of(call->process.start_ns);
+	facts->process = attempt_process_of(&call->process);
 	facts->owner_gone = call->client_died;
 	facts->class = call->class;
 	facts->class_source = call->class_source;

@@ -179,6 +179,7 @@ static void judge_call(struct check_lines *check, struct attempts *attempts, str
 {
 	struct judgement judgement;
 
+	alerts_meet(check->alerts, call);
 	if (attempts_add(attempts, call, &judgement))
 		check->memory_lost = true;
 	if (judgement.verdict.finding != FINDING_NONE)

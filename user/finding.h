@@ -105,6 +105,8 @@ struct attempt_facts {
  * call) or the policy masks some: those are no other body.
  */
 void attempt_facts_of(const struct call *call, struct attempt_facts *ret_facts);
+/* attempt_facts.process of that process. */
+uint32_t attempt_process_of(const struct process *process);
 
 /*
  * The rows of the table, in the order in which they are tried. The first two

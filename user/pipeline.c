@@ -315,6 +315,8 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 	lost(pipeline, screen_model_request(pipeline->options.screen, &pipeline->line, call));
 	if (is_safe(call) || (!call->has_fingerprint && call->idem_state != IDEM_PRESENT))
 		return;
+	if (!pipeline->options.no_alerts)
+		alerts_meet(pipeline->alerts, call);
 	lost(pipeline, attempts_add(pipeline->attempts, call, &judgement));
 	report(pipeline, &judgement, call, now_ns);
 }

@@ -293,6 +293,30 @@ static void shows_keys_processes_tools_and_a_rule_of_its_own(void **state)
 		     "on every attempt\n");
 }
 
+/* The earlier process is named as well when it is another one; of a pid used again nobody's name is lent. */
+static void names_the_process_of_the_earlier_attempt(void **state)
+{
+	struct judgement judgement = timeout_judgement();
+	struct call call = charge_call(), other = charge_call();
+	struct buffer out = {0};
+	const struct digest group = {{1}};
+
+	other.process = (struct process){.tgid = 77, .start_ns = 900, .comm = "cron\x1b[1m"};
+	alerts_meet(*state, &other);
+	judgement.verdict.cross_process = true;
+	judgement.earlier_facts.tgid = 77;
+	judgement.earlier_facts.process = attempt_process_of(&other.process);
+	note(*state, &judgement, &call);
+	assert_int_equal(alerts_block(*state, &group, WALL_OFFSET, &plain, &out), 0);
+	assert_non_null(memmem(out.data, out.size, "  pid 77 cron\\x1b[1m   no key  ", 31));
+	buffer_clear(&out);
+	judgement.earlier_facts.process++;
+	note(*state, &judgement, &call);
+	assert_int_equal(alerts_block(*state, &group, WALL_OFFSET, &plain, &out), 0);
+	assert_non_null(memmem(out.data, out.size, "  pid 77               no key  ", 31));
+	buffer_done(&out);
+}
+
 struct key_case {
 	enum idem_state earlier, later;
 	uint64_t earlier_key;
@@ -726,6 +750,7 @@ int main(void)
 		fresh(colours_the_severity_word_and_nothing_else),
 		fresh(colour_does_not_count_as_width),
 		fresh(shows_keys_processes_tools_and_a_rule_of_its_own),
+		fresh(names_the_process_of_the_earlier_attempt),
 		fresh(shows_what_is_known_of_the_keys),
 		fresh(keeps_secrets_out_of_the_target),
 		fresh(says_what_it_can_where_the_call_is_not_known),
