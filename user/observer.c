@@ -731,7 +731,6 @@ static int start_store_writer(struct observer *observer, char *reason)
 	struct store_writer_options writer = {
 		.store = observer->store,
 		.ttl_ns = observer->options.ttl_ns,
-		.is_gone = process_is_gone,
 	};
 	int err;
 

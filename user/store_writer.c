@@ -6,6 +6,7 @@
  */
 #include "store_writer.h"
 #include "clock.h"
+#include "process.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -78,13 +79,13 @@ static bool take_result(struct store_writer *writer, int err, uint64_t rows)
 
 static void sweep_now_and_then(struct store_writer *writer)
 {
-	struct store_world world = {.now_ns = clock_wall_ns(), .is_gone = writer->options.is_gone};
+	struct store_world world;
 	struct store_swept swept;
 
-	if (world.now_ns < writer->next_sweep_ns)
+	if (clock_wall_ns() < writer->next_sweep_ns)
 		return;
+	process_world(&world);
 	writer->next_sweep_ns = world.now_ns + SWEEP_NS;
-	hex_of(writer->options.run.boot_id, sizeof(writer->options.run.boot_id), world.boot);
 	store_sweep(writer->options.store, &world, writer->options.ttl_ns, &swept); /* else an hour later */
 }
 
@@ -183,8 +184,6 @@ int store_writer_new(const struct store_writer_options *options, struct store_wr
 	pthread_cond_init(&writer->work, &monotonic);
 	pthread_cond_init(&writer->progress, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	if (options->ttl_ns <= 0)
-		writer->next_sweep_ns = INT64_MAX;
 	if (options->store)
 		err = start_thread(writer);
 	if (err) {

@@ -15,8 +15,7 @@ struct store_writer;
 struct store_writer_options {
 	struct store *store; /* taken over; NULL: there is none, everything is lost */
 	struct store_run run;
-	int64_t ttl_ns; /* > 0: what is older is removed now and then */
-	bool (*is_gone)(uint32_t pid, uint64_t start_ns); /* for sweeps; see struct store_world */
+	int64_t ttl_ns; /* of store_sweep(), which is done at the start and every hour */
 };
 
 struct store_counts {

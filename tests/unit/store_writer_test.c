@@ -12,17 +12,22 @@ struct writing {
 	struct store_counts counts;
 };
 
-static struct writing start(void **state, bool with_store, int busy_ms)
+static struct writing start_with(void **state, bool with_store, int busy_ms, int64_t ttl_ns)
 {
 	struct writing w = {.f = *state};
 	struct store_options how = {.path = w.f->path, .owner = NOBODY_ELSE, .create = true, .busy_ms = busy_ms};
-	struct store_writer_options options = {.run = w.f->run};
+	struct store_writer_options options = {.run = w.f->run, .ttl_ns = ttl_ns};
 	char reason[STORE_REASON_MAX];
 
 	if (with_store && store_open(&how, &options.store, reason))
 		fail_msg("%s", reason);
 	assert_int_equal(store_writer_new(&options, &w.writer), 0);
 	return w;
+}
+
+static struct writing start(void **state, bool with_store, int busy_ms)
+{
+	return start_with(state, with_store, busy_ms, 0);
 }
 
 static void put(struct writing *w, unsigned int n)
@@ -124,6 +129,20 @@ static void a_row_that_is_refused_holds_nothing_up(void **state)
 	store_writer_free(w.writer);
 }
 
+static void what_was_left_is_marked_and_what_is_old_removed_when_it_starts(void **state)
+{
+	struct writing w;
+	struct fixture *f = *state;
+
+	book_open(f, 1, 1); /* of 1970, with a lease of 900 s */
+	w = start(state, true, 0);
+	store_writer_free(w.writer);
+	assert_string_equal(ask(f, "SELECT status, reason FROM calls"), "abandoned|owner_exited");
+	w = start_with(state, true, 0, SECOND);
+	store_writer_free(w.writer);
+	assert_string_equal(ask(f, "SELECT COUNT(*) FROM attempts"), "0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +151,7 @@ int main(void)
 		FIXTURE_TEST(what_waits_for_a_lock_is_written_when_it_is_free),
 		FIXTURE_TEST(what_is_still_waiting_at_the_end_is_lost),
 		FIXTURE_TEST(a_row_that_is_refused_holds_nothing_up),
+		FIXTURE_TEST(what_was_left_is_marked_and_what_is_old_removed_when_it_starts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
