@@ -89,7 +89,7 @@ static void every_case_of_this_table_is_flipped(void **state)
 {
 	(void)state;
 	for (int number = 1; number <= 18; number++) {
-		char text[8];
+		char text[16];
 		bool found = false;
 
 		snprintf(text, sizeof(text), "%02d-", number);
