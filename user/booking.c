@@ -6,6 +6,7 @@
 #include "booking.h"
 #include "secret.h"
 #include "utf8.h"
+#include "wall_time.h"
 
 #include <errno.h>
 
@@ -30,7 +31,7 @@ const char *attempt_outcome_name(enum attempt_outcome outcome)
 
 static int64_t wall_ns(const struct booking_context *context, uint64_t monotonic_ns)
 {
-	return monotonic_ns ? (int64_t)monotonic_ns + context->wall_offset_ns : 0;
+	return monotonic_ns ? wall_time_ns(monotonic_ns, context->wall_offset_ns) : 0;
 }
 
 /* ---- what became of it ---- */

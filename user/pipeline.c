@@ -17,6 +17,7 @@
 #include "model_key.h"
 #include "refusals.h"
 #include "screen_model.h"
+#include "wall_time.h"
 
 #include <errno.h>
 
@@ -358,8 +359,8 @@ static void book_blind_stream(struct pipeline *pipeline, const struct connection
 static void book_the_run(struct pipeline *pipeline, uint64_t ended_ns)
 {
 	struct booked_run run = {
-		.started_ns = (int64_t)pipeline->run->start_ns + pipeline->run->wall_offset_ns,
-		.ended_ns = ended_ns ? (int64_t)ended_ns + pipeline->line.wall_offset_ns : 0,
+		.started_ns = wall_time_ns(pipeline->run->start_ns, pipeline->run->wall_offset_ns),
+		.ended_ns = ended_ns ? wall_time_ns(ended_ns, pipeline->line.wall_offset_ns) : 0,
 		.hole_bytes = pipeline->summary.hole_bytes,
 	};
 

@@ -8,6 +8,7 @@
 #include "screen_pages.h"
 #include "say.h"
 #include "utf8.h"
+#include "wall_time.h"
 
 #define ROWS_FOR_TITLES 10  /* with fewer, columns have no titles */
 #define ROWS_FOR_PANES 14   /* with fewer, one pane at a time */
@@ -21,7 +22,7 @@
 
 void screen_clock(uint64_t when_ns, int64_t wall_offset_ns, char text[16])
 {
-	int64_t wall_ns = (int64_t)when_ns + wall_offset_ns;
+	int64_t wall_ns = wall_time_ns(when_ns, wall_offset_ns);
 	time_t seconds = (time_t)(wall_ns / 1000000000);
 	struct tm utc;
 
