@@ -754,6 +754,7 @@ static const struct {
 	{"more than 4 GiB", play_beyond_32_bits, true},
 	{"an own address, and what leaves", play_addresses, true},
 	{"data in a SYN", play_fast_open, true},
+	{"every way to send has exact holes where the ring is one page", play_one_page, false},
 	{"captures the answer of a server outside the tree", play_client_in_tree, false},
 	{"captures the request of a client outside the tree", play_server_in_tree, false},
 	{"leaves nothing of strangers", play_strangers, false},
