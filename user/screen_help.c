@@ -13,7 +13,8 @@ static const struct {
 	{"f", "go to the findings at the top: one line for each duplicate, worst first", false},
 	{"up, down", "choose one", false},
 	{"Enter", "both attempts side by side: who, when, what was sent and read; Esc comes back", false},
-	{NULL, "Enter on a call does the same; H M L ? i before a call: its finding is high, medium, low, undecidable, info.", false},
+	{NULL, "Enter on a call does the same. Letters before calls: H M L ? i, the finding is high, medium, low, undecidable, info; "
+	       "+, it was sent again later.", false},
 	{NULL, "", false},
 	{NULL, "STEPPING THROUGH A RECORDING", true},
 	{"]  [", "one event on, one back", true},

@@ -15,6 +15,7 @@
 #define ROWS_FOR_OUTPUT 18
 #define WIDE 130
 #define ROOM_FOR_NAME 100
+#define ROOM_FOR_WHO 110 /* and when, of a finding */
 #define MEDIUM 70
 #define TEXT_COLUMNS 200 /* of a file */
 
@@ -88,6 +89,12 @@ static const struct column calls_narrow[] = {
 	{SHOW_FLAG, "", 1, false}, {SHOW_METHOD, "METH", 4, false}, {SHOW_STATUS, "ST", 3, true},
 	{SHOW_MS, "MS", 6, true},  {SHOW_TARGET, "TARGET", 0, false},   {0},
 };
+static const struct column findings_wide[] = {
+	{SHOW_SEVERITY, "SEVERITY", 11, false}, {SHOW_NAME, "FINDING", 28, false},
+	{SHOW_ATTEMPT, "ATTEMPT", 9, true},	{SHOW_TIME, "TIME (UTC)", 12, false},
+	{SHOW_PID, "PID", 7, true},		{SHOW_COMMAND, "COMMAND", 15, false},
+	{SHOW_WHAT, "CALL", 0, false},		{0},
+};
 static const struct column findings_medium[] = {
 	{SHOW_SEVERITY, "SEVERITY", 11, false}, {SHOW_NAME, "FINDING", 25, false},
 	{SHOW_ATTEMPT, "ATTEMPT", 7, true},	  {SHOW_WHAT, "CALL", 0, false}, {0},
@@ -111,7 +118,7 @@ static const struct column *columns_of(enum screen_pane pane, unsigned int colum
 {
 	switch (pane) {
 	case SCREEN_FINDINGS:
-		return columns >= MEDIUM ? findings_medium : findings_narrow;
+		return columns >= ROOM_FOR_WHO ? findings_wide : columns >= MEDIUM ? findings_medium : findings_narrow;
 	case SCREEN_CALLS:
 		return columns >= WIDE ? calls_wide : columns >= MEDIUM ? calls_medium : calls_narrow;
 	default:
@@ -126,13 +133,16 @@ struct cell { /* one being filled */
 	unsigned int style;
 };
 
-static const char *flag_of(const struct verdict *verdict, enum finding alone)
+/* One letter for what was found; "+" before a call that was sent again later. */
+static const char *flag_of(const struct verdict *verdict, enum finding alone, bool sent_again)
 {
 	static const char *const flags[] = {
 		[SEVERITY_NULL] = "?", [SEVERITY_INFO] = "i", [SEVERITY_LOW] = "L", [SEVERITY_MEDIUM] = "M", [SEVERITY_HIGH] = "H"};
 
 	if (verdict && verdict->finding != FINDING_NONE)
 		return flags[verdict->severity];
+	if (sent_again)
+		return "+";
 	return alone == FINDING_NONE ? "" : "i";
 }
 
@@ -184,7 +194,7 @@ static void put_call(const struct screen_model *model, const struct screen_call 
 
 	switch (id) {
 	case SHOW_FLAG:
-		say(cell->text, "%s", flag_of(verdict, call->alone));
+		say(cell->text, "%s", flag_of(verdict, call->alone, call->later_number));
 		cell->style = verdict ? screen_severity_style(verdict->severity) | STYLE_BOLD : STYLE_PLAIN;
 		break;
 	case SHOW_TIME:
@@ -213,7 +223,9 @@ static void put_call(const struct screen_model *model, const struct screen_call 
 		put_ms(call, cell->text);
 		break;
 	case SHOW_FINDING:
-		say(cell->text, "%s", finding == FINDING_NONE ? "" : finding_name(finding));
+		say(cell->text, "%s", !verdict && call->later_number ? "(sent again later)" :
+				      finding == FINDING_NONE	       ? "" :
+									 finding_name(finding));
 		cell->style = verdict ? screen_severity_style(verdict->severity) : STYLE_PLAIN;
 		break;
 	default:
@@ -222,14 +234,32 @@ static void put_call(const struct screen_model *model, const struct screen_call 
 	}
 }
 
-static void put_finding(const struct screen_finding *finding, enum shown id, struct cell *cell)
+/* Who sent the later attempt, and when. */
+static void put_later(const struct screen_model *model, const struct screen_finding *finding, enum shown id, struct cell *cell)
+{
+	const struct attempt_facts *facts = &finding->judgement.later_facts;
+	char text[16];
+
+	if (finding->judgement.attempt == 0)
+		return;
+	if (id == SHOW_TIME) {
+		screen_clock(facts->first_ns, model->wall_offset_ns, text);
+		say(cell->text, "%s", text);
+	} else if (id == SHOW_PID) {
+		say(cell->text, "%u", facts->tgid);
+	} else if (finding->later) {
+		buffer_append(cell->text, screen_slice_of(finding->later, finding->later->comm));
+	}
+}
+
+static void put_finding(const struct screen_model *model, const struct screen_finding *finding, enum shown id, struct cell *cell)
 {
 	const struct verdict *verdict = &finding->judgement.verdict;
 	const struct screen_call *call = finding->later ? finding->later : finding->earlier;
 
 	switch (id) {
 	case SHOW_FLAG:
-		say(cell->text, "%s", flag_of(verdict, FINDING_NONE));
+		say(cell->text, "%s", flag_of(verdict, FINDING_NONE, false));
 		cell->style = screen_severity_style(verdict->severity) | STYLE_BOLD;
 		break;
 	case SHOW_SEVERITY:
@@ -243,6 +273,11 @@ static void put_finding(const struct screen_finding *finding, enum shown id, str
 		if (finding->judgement.attempt)
 			say(cell->text, "%llu of %llu", (unsigned long long)finding->judgement.attempt,
 			    (unsigned long long)finding->attempts);
+		break;
+	case SHOW_TIME:
+	case SHOW_PID:
+	case SHOW_COMMAND:
+		put_later(model, finding, id, cell);
 		break;
 	default:
 		if (finding->text.size)
@@ -325,7 +360,7 @@ static void draw_item(const struct screen_model *model, struct screen_frame *fra
 		if (pane == SCREEN_CALLS)
 			put_call(model, item, column->id, &cell);
 		else if (pane == SCREEN_FINDINGS)
-			put_finding(item, column->id, &cell);
+			put_finding(model, item, column->id, &cell);
 		else
 			put_group(item, column->id, &cell);
 		if (column->id == SHOW_TIME && text.size > column->width)
@@ -403,12 +438,15 @@ static void header_of(const struct screen_model *model, enum screen_pane pane, s
 	}
 }
 
-static void draw_header(const struct screen_model *model, struct screen_frame *frame, enum screen_pane pane, unsigned int row)
+static void draw_header(const struct screen_model *model, struct screen_frame *frame, enum screen_pane pane, unsigned int row,
+			bool hint)
 {
 	struct buffer text = {0};
 	bool focus = model->focus == pane;
 
 	header_of(model, pane, &text);
+	if (hint && pane == SCREEN_FINDINGS && !focus && model->list[pane].count && frame->columns >= MEDIUM)
+		say(&text, ": f and Enter show both attempts side by side");
 	screen_frame_text(frame, row, 0, frame->columns, focus ? STYLE_BOLD | STYLE_REVERSE : STYLE_BOLD, buffer_bytes(&text));
 	buffer_done(&text);
 }
@@ -455,7 +493,7 @@ static void draw_pane(struct screen_model *model, struct screen_frame *frame, en
 	model->pane_rows[pane] = 0;
 	if (place.rows == 0)
 		return;
-	draw_header(model, frame, pane, row++);
+	draw_header(model, frame, pane, row++, true);
 	if (titles)
 		draw_titles(frame, row++, pane);
 	model->pane_rows[pane] = place.top + place.rows - row;
@@ -688,7 +726,7 @@ static int list_text(struct screen_model *model, enum screen_pane pane, struct b
 	int err = 0;
 
 	screen_frame_clear(&frame, TEXT_COLUMNS, 2);
-	draw_header(model, &frame, pane, 0);
+	draw_header(model, &frame, pane, 0, false);
 	draw_titles(&frame, 1, pane);
 	err = screen_frame_lines(&frame, out);
 	for (size_t i = 0; !err && i < list->count; i++) {

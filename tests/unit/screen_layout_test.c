@@ -62,11 +62,11 @@ static void the_main_view(void **state)
 	screen_play_knock_twice(*state);
 	assert_string_equal(screen_play_look(*state),
 			    "watch pid 4101  LIVE                             4 calls, 1 high 0 medium 0 low\n"
-			    "FINDINGS 1 (and 1 of info)\n"
+			    "FINDINGS 1 (and 1 of info): f and Enter show both attempts side by side\n"
 			    "HIGH        dup_after_timeout          2 of 2 POST :8080/v1/charges\n"
 			    "CALLS 4\n"
 			    "  TIME         PID COMMAND    METHOD  ST   GOT      MS TARGET\n"
-			    "i 14:13:20    4101 agent      POST   200     2    80.0 :8080/v1/charges\n"
+			    "+ 14:13:20    4101 agent      POST   200     2    80.0 :8080/v1/charges\n"
 			    "H 14:13:20    4101 agent      POST   200     2     3.0 :8080/v1/charges\n"
 			    "  14:13:20    4202 agent      POST   503     0     5.0 :8080/v1/refunds?key=~b9>\n"
 			    "  14:13:20    4202 agent      GET    200     2     1.0 :8080/v1/charges\n"
@@ -127,11 +127,11 @@ static void the_main_view_on_a_wide_terminal(void **state)
 	screen_model_resize(play->model, 300, 12);
 	assert_string_equal(screen_play_look(play),
 			    "nightclerk watch pid 4101  LIVE                                                                                                                                                                                                                      4 calls, 3 mutating, 2 answered, 1 high 0 medium 0 low\n"
-			    "FINDINGS 1 (and 1 of info)\n"
-			    "HIGH        dup_after_timeout          2 of 2 POST :8080/v1/charges\n"
+			    "FINDINGS 1 (and 1 of info): f and Enter show both attempts side by side\n"
+			    "HIGH        dup_after_timeout               2 of 2 14:13:20.100    4101 agent           POST :8080/v1/charges\n"
 			    "CALLS 4\n"
 			    "TIME (UTC)       PID COMMAND         METHOD   ST   SENT    GOT        MS FINDING                      SERVER AND TARGET\n"
-			    "14:13:20.000    4101 agent           POST    200     13      2      80.0 abandoned_call               127.0.0.1:8080 /v1/charges\n"
+			    "14:13:20.000    4101 agent           POST    200     13      2      80.0 (sent again later)           127.0.0.1:8080 /v1/charges\n"
 			    "14:13:20.100    4101 agent           POST    200     13      2       3.0 dup_after_timeout            127.0.0.1:8080 /v1/charges\n"
 			    "14:13:20.113    4202 agent           POST    503      2      0       5.0                              127.0.0.1:8080 /v1/refunds?key=~b90aea9c72c00f89&n=1\n"
 			    "14:13:20.128    4202 agent           GET     200      0      2       1.0                              127.0.0.1:8080 /v1/charges\n"
@@ -243,11 +243,11 @@ static void paused_sorted_and_filtered(void **state)
 	screen_play_type(play, "post !refunds");
 	assert_string_equal(screen_play_look(play),
 			    "watch pid 4101  LIVE                             8 calls, 3 high 0 medium 1 low\n"
-			    "FINDINGS 1 (and 2 of info)\n"
+			    "FINDINGS 1 (and 2 of info): f and Enter show both attempts side by side\n"
 			    "HIGH        dup_after_timeout          4 of 4 POST :8080/v1/charges\n"
 			    "CALLS 2 of 8, by slowest, PAUSED: 4 more since, filter: post !refunds\n"
 			    "  TIME         PID COMMAND    METHOD  ST   GOT      MS TARGET\n"
-			    "i 14:13:20    4101 agent      POST   200     2    80.0 :8080/v1/charges\n"
+			    "+ 14:13:20    4101 agent      POST   200     2    80.0 :8080/v1/charges\n"
 			    "H 14:13:20    4101 agent      POST   200     2     3.0 :8080/v1/charges\n"
 			    "\n"
 			    "\n"
@@ -272,8 +272,8 @@ static void the_help_begins_with_what_one_comes_for(void **state)
 			    "up, down      choose one\n"
 			    "Enter         both attempts side by side: who, when, what was sent and read; Esc\n"
 			    "              comes back\n"
-			    "Enter on a call does the same; H M L ? i before a call: its finding is high,\n"
-			    "medium, low, undecidable, info.\n"
+			    "Enter on a call does the same. Letters before calls: H M L ? i, the finding is\n"
+			    "high, medium, low, undecidable, info; +, it was sent again later.\n"
 			    "\n"
 			    "not seen: holes 0  blind streams 0  broken 0  lost 0\n"
 			    "Esc back  up/down scroll\n");
@@ -291,12 +291,12 @@ static void a_file_has_all_of_it(void **state)
 	assert_int_equal(buffer_append_byte(&text, '\0'), 0);
 	assert_string_equal((const char *)text.data,
 			    "FINDINGS 1 (and 1 of info)\n"
-			    "SEVERITY    FINDING                   ATTEMPT CALL\n"
-			    "HIGH        dup_after_timeout          2 of 2 POST :8080/v1/charges\n"
+			    "SEVERITY    FINDING                        ATTEMPT TIME (UTC)       PID COMMAND         CALL\n"
+			    "HIGH        dup_after_timeout               2 of 2 14:13:20.100    4101 agent           POST :8080/v1/charges\n"
 			    "\n"
 			    "CALLS 4, by slowest\n"
 			    "TIME (UTC)       PID COMMAND         METHOD   ST   SENT    GOT        MS FINDING                      SERVER AND TARGET\n"
-			    "14:13:20.000    4101 agent           POST    200     13      2      80.0 abandoned_call               127.0.0.1:8080 /v1/charges\n"
+			    "14:13:20.000    4101 agent           POST    200     13      2      80.0 (sent again later)           127.0.0.1:8080 /v1/charges\n"
 			    "14:13:20.113    4202 agent           POST    503      2      0       5.0                              127.0.0.1:8080 /v1/refunds?key=~b90aea9c72c00f89&n=1\n"
 			    "14:13:20.100    4101 agent           POST    200     13      2       3.0 dup_after_timeout            127.0.0.1:8080 /v1/charges\n"
 			    "14:13:20.128    4202 agent           GET     200      0      2       1.0                              127.0.0.1:8080 /v1/charges\n"
