@@ -26,7 +26,7 @@ struct player {
 	struct pipeline_output out;
 	struct viewer viewer;
 	struct screen_model *model;
-	uint64_t start_ns, end_ns; /* of the recording */
+	uint64_t start_ns, end_ns; /* of its first and its last input */
 	/*
 	 * What screen_model_steps() said after each input that changed it: the steps that one can
 	 * take. One input may bring several, at the end of a connection for instance.
@@ -69,7 +69,7 @@ static int open_recording(struct player *player)
 	options = (struct pipeline_options){
 		.judge = player->playback.judge, .policy = player->playback.policy, .screen = player->model};
 	player->pipeline = pipeline_new(recording_facts(player->playback.reader), &options, &player->out);
-	player->start_ns = player->playback.now_ns = recording_facts(player->playback.reader)->start_ns;
+	player->playback.now_ns = player->start_ns;
 	player->at_end = false;
 	if (!player->pipeline)
 		fprintf(stderr, "nightclerk: out of memory\n");
@@ -275,6 +275,8 @@ static int play_through(struct player *player)
 
 	if (status)
 		return status;
+	feed(player);
+	player->start_ns = player->playback.now_ns;
 	while (!player->at_end) {
 		feed(player);
 		if (note_step(player)) {
