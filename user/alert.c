@@ -152,11 +152,7 @@ static int describe(struct alerts *alerts, const struct call *call, struct group
 
 	endpoint_text(&call->server, server);
 	if (!err)
-		err = secret_mask_path(alerts->fingerprinter, call->path, &target);
-	if (!err && call->has_query)
-		err = buffer_append_byte(&target, '?');
-	if (!err && call->has_query)
-		err = secret_mask_query(alerts->fingerprinter, call->query, &target);
+		err = secret_mask_target(alerts->fingerprinter, call->path, call->has_query, call->query, &target);
 	if (!err)
 		err = buffer_append(&group->call, buffer_bytes(&group->method));
 	if (!err)

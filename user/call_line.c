@@ -68,11 +68,7 @@ static int add_target(struct fingerprinter *fingerprinter, const struct call *ca
 	endpoint_text(&call->server, server);
 	err = say(out, "%s ", server);
 	if (!err)
-		err = secret_mask_path(fingerprinter, call->path, &target);
-	if (!err && call->has_query)
-		err = buffer_append_byte(&target, '?');
-	if (!err && call->has_query)
-		err = secret_mask_query(fingerprinter, call->query, &target);
+		err = secret_mask_target(fingerprinter, call->path, call->has_query, call->query, &target);
 	if (!err)
 		err = text_harmless(buffer_bytes(&target), LIMIT_PATH_BYTES, out);
 	buffer_done(&target);

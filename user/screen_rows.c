@@ -120,11 +120,7 @@ static int keep_line(struct screen_model *model, const struct line_context *cont
 	if (!err)
 		err = buffer_append_byte(&row->text, ' ');
 	if (!err)
-		err = secret_mask_path(context->fingerprinter, call->path, target);
-	if (!err && call->has_query)
-		err = buffer_append_byte(target, '?');
-	if (!err && call->has_query)
-		err = secret_mask_query(context->fingerprinter, call->query, target);
+		err = secret_mask_target(context->fingerprinter, call->path, call->has_query, call->query, target);
 	if (!err)
 		err = keep_text(row, buffer_bytes(target), TARGET_KEPT, &row->target);
 	row->line = (struct screen_slice){0, (uint32_t)row->text.size};

@@ -216,6 +216,16 @@ int secret_mask_query(struct fingerprinter *fingerprinter, struct bytes query, s
 	return err ? err : cut_to_limit(out, start);
 }
 
+int secret_mask_target(struct fingerprinter *fingerprinter, struct bytes path, bool has_query, struct bytes query,
+		       struct buffer *out)
+{
+	int err = secret_mask_path(fingerprinter, path, out);
+
+	if (!err && has_query)
+		err = buffer_append_byte(out, '?');
+	return err || !has_query ? err : secret_mask_query(fingerprinter, query, out);
+}
+
 /* path = "/" and at least three more segments with something in them. */
 static bool three_segments_follow(struct bytes path)
 {

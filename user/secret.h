@@ -39,6 +39,9 @@ int secret_mask_path(struct fingerprinter *fingerprinter, struct bytes path, str
  * names compare percent-decoded and without case.
  */
 int secret_mask_query(struct fingerprinter *fingerprinter, struct bytes query, struct buffer *out);
+/* Both: "/v1/charges?limit=1". */
+int secret_mask_target(struct fingerprinter *fingerprinter, struct bytes path, bool has_query, struct bytes query,
+		       struct buffer *out);
 
 /* An authority without its userinfo. */
 struct bytes secret_strip_userinfo(struct bytes authority);
