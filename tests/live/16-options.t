@@ -128,6 +128,44 @@ def doctor_says_what_to_do_where_loopback_is_down(live):
 
 
 @fact
+def doctor_names_what_is_not_seen_on_any_machine(live):
+    checks = json.loads(call("doctor", "--json").stdout)["checks"]
+    equal([entry["name"] for entry in checks if entry["found"].startswith(("not seen", "not read", "counted", "a guest", "its loop"))],
+          ["TLS, HTTP/2", "Unix sockets, stdio", "other hosts", "other network namespaces", "HTTP/3 (UDP), SCTP",
+           "VMs (Kata, Firecracker)", "gVisor"], "limits")
+
+
+@fact
+def without_btf_the_refusal_names_the_option(live):
+    hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh", NIGHTCLERK]
+    done = subprocess.run([*hide, "run", "--ledger", live.path("l"), "--", "touch", live.path("started")],
+                          stderr=subprocess.PIPE, timeout=120, check=False)
+    equal((done.returncode, done.stderr.decode()),
+          (125, "nightclerk: kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF; "
+                "the command was not started\n"), "status and stderr")
+    equal(os.listdir(live.directory), [], "files")
+    done = subprocess.run([*hide, "doctor", "--json"], stdout=subprocess.PIPE, timeout=120, check=False)
+    checks = {entry["name"]: entry for entry in json.loads(done.stdout)["checks"]}
+    equal((done.returncode, checks["BTF"]["state"], checks["BTF"]["remedy"]),
+          (1, "bad", "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y"), "doctor")
+
+
+@fact
+def a_unix_socket_is_not_seen(live):
+    """What README and doctor say: silence, and no verdict on it."""
+    server = live.write("server.py", """
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX); s.bind("s"); s.listen()
+if os.fork(): os.execvp("sh", ["sh", "-c", "for i in 1 2; do curl -s --unix-socket s http://h/v1/charges -d a=1; done"])
+for i in range(2):
+    c = s.accept()[0]; c.recv(65536); c.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok"); c.close()
+""")
+    result = live.run(["/usr/bin/python3", server]).expect(0)
+    equal(result.stdout, b"okok", "the two answers")
+    equal((result.ledger, result.summary["requests"]), ([], 0), "what was seen")
+
+
+@fact
 def where_the_canary_is_not_heard_the_command_is_not_started(live):
     done = subprocess.run(
         ["unshare", "--net", NIGHTCLERK, "run", "--ledger", live.path("l"), "--", "touch", live.path("started")],

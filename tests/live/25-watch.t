@@ -76,6 +76,17 @@ def a_watched_command_fails_no_gate_and_the_summary_names_none(live):
 
 
 @fact
+def its_own_canary_is_no_call_of_anybody(live):
+    process = live.nightclerk(["watch", "--comm", "nightclerk", "--events", "-", "--ledger", live.path("l")])
+    contains(wait_for_line(process, "watch"), '"kind":"start"', "the first event")
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=HANG_SECONDS)
+    equal([json.loads(line)["kind"] for line in out.splitlines()], ["summary"], "events")
+    equal(json.loads(out.splitlines()[-1])["bytes"]["accepted"], 0, "accepted bytes")
+    equal(os.path.getsize(live.path("l")), 0, "bytes of the ledger")
+
+
+@fact
 def shows_a_line_a_call_for_a_port(live):
     mock = live.mock()
     watch = Watch(live, "--port", str(mock.port), "--plain")

@@ -875,6 +875,43 @@ static void an_answer_counts_from_the_start_of_its_send(void **state)
 	scene_done(&scene);
 }
 
+/* Whatever its bytes look like: those of an MPTCP or a kernel TLS socket are not what goes over the wire. */
+static void sockets_that_hide_their_bytes_are_blind(void **state)
+{
+	static const struct {
+		uint32_t flag;
+		enum blind_kind kind;
+		const char *name;
+	} rows[] = {{WIRE_MPTCP, BLIND_MPTCP, "mptcp"}, {WIRE_KTLS, BLIND_KTLS, "ktls"}};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		bool allowed = i % 2;
+		struct wire_event open;
+		struct scene scene;
+		uint32_t c;
+
+		scene_start(&scene);
+		scene.options.judge.allow_blind = allowed ? 1u << rows[i / 2].kind : 0;
+		scene_open(&scene);
+		c = scene.connections++;
+		for (int side = 0; side < 2; side++) {
+			scene.ends[c][side].tgid = AGENT;
+			open = scene_on(&scene, wire_build_open(side, scene.now_ns), c, side);
+			open.flags |= rows[i / 2].flag;
+			scene_feed(&scene, &open, (struct bytes){0});
+		}
+		scene_send(&scene, c, CLIENT, POST_B);
+		scene_send(&scene, c, SERVER, OK_2);
+		assert_int_equal(scene_finish(&scene, 0), allowed ? 0 : 11);
+		assert_int_equal(json_object_array_length(scene.ledger), 0);
+		assert_int_equal(scene_count(&scene, "blind"), 1);
+		assert_string_equal(scene_field(scene_event(&scene, "blind", 0), "blind_kind"), rows[i / 2].name);
+		every_byte_is_accounted_for(&scene);
+		scene_done(&scene);
+	}
+}
+
 static void a_connection_older_than_the_observer_is_joined_late(void **state)
 {
 	struct scene scene;
@@ -959,6 +996,7 @@ int main(void)
 		cmocka_unit_test(nothing_follows_a_close),
 		cmocka_unit_test(a_break_after_a_request_leaves_its_line_alone),
 		cmocka_unit_test(an_answer_counts_from_the_start_of_its_send),
+		cmocka_unit_test(sockets_that_hide_their_bytes_are_blind),
 		cmocka_unit_test(a_connection_older_than_the_observer_is_joined_late),
 		cmocka_unit_test(every_cut_gives_the_same_lines),
 	};
