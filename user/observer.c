@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -372,27 +373,37 @@ size_t observer_open_calls(const struct observer *observer)
 	return pipeline_open_calls(observer->pipeline) + sequencer_held_count(observer->sequencer);
 }
 
+/* In the table of the tree; one that ended before the probes were on stays there. */
+static bool is_gone(uint32_t pid)
+{
+	return pid && kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
+static void name_survivor(uint32_t pid, struct survivor *survivor)
+{
+	char path[64];
+	FILE *file;
+
+	survivor->pid = pid;
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (fgets(survivor->comm, sizeof(survivor->comm), file))
+		survivor->comm[strcspn(survivor->comm, "\n")] = '\0';
+	fclose(file);
+}
+
 static void find_survivors(struct observer *observer, struct closing *closing)
 {
-	uint32_t tgids[CLOSING_SURVIVORS_MAX];
+	uint32_t tgids[CLOSING_SURVIVORS_MAX], kept = 0;
 	int count = observer->options.capture.scope == CAPTURE_TREE
 			    ? capture_tree(observer->capture, tgids, CLOSING_SURVIVORS_MAX) : 0;
 
-	closing->survivor_count = count > 0 ? (uint32_t)count : 0;
-	for (int i = 0; i < count && i < CLOSING_SURVIVORS_MAX; i++) {
-		struct survivor *survivor = &closing->survivors[i];
-		char path[64];
-		FILE *file;
-
-		survivor->pid = tgids[i];
-		snprintf(path, sizeof(path), "/proc/%u/comm", tgids[i]);
-		file = fopen(path, "re");
-		if (!file)
-			continue;
-		if (fgets(survivor->comm, sizeof(survivor->comm), file))
-			survivor->comm[strcspn(survivor->comm, "\n")] = '\0';
-		fclose(file);
-	}
+	for (int i = 0; i < count && i < CLOSING_SURVIVORS_MAX; i++)
+		if (!is_gone(tgids[i]))
+			name_survivor(tgids[i], &closing->survivors[kept++]);
+	closing->survivor_count = kept + (count > CLOSING_SURVIVORS_MAX ? (uint32_t)count - CLOSING_SURVIVORS_MAX : 0);
 }
 
 static uint64_t own_cpu_ms(void)

@@ -285,4 +285,18 @@ def a_signal_after_the_command_ends_the_linger(live):
             os.unlink(result.events_path)
 
 
+@fact
+def a_command_that_ended_before_the_probes_were_on_is_no_survivor(live):
+    process = live.nightclerk(live.run_arguments(["sleep", "3600"]))
+    children = f"/proc/{process.pid}/task/{process.pid}/children"
+
+    def held():
+        with open(children, encoding="ascii") as file:
+            return file.read().split()
+
+    wait_until(held, "the command is held")
+    os.kill(int(held()[0]), signal.SIGKILL)
+    equal(live.finish(process).expect(137).summary["survivors"], [], "survivors")
+
+
 play()
