@@ -220,6 +220,54 @@ def fifty_at_once_and_each_key_is_given_to_one(place):
     equal(place.sql("SELECT COUNT(*), SUM(status = 'done'), COUNT(result) FROM calls"), "5|5|5")
 
 
+# ---- the README ----
+
+
+def readme(start, end):
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        text = file.read()
+    equal(text.count(start), 1)
+    return start + text.split(start)[1].split(end)[0]
+
+
+def with_a_model(place, script):
+    """Runs it in a shell that finds nightclerk, and for curl a program that prints one answer a call."""
+    os.makedirs(place.path("bin"), exist_ok=True)
+    if not os.path.exists(place.path("bin/nightclerk")):
+        os.symlink(NIGHTCLERK, place.path("bin/nightclerk"))
+    os.chmod(place.write("bin/curl", '#!/bin/sh\necho "$@" >>calls\necho answer $(wc -l <calls)\n'), 0o755)
+    place.write("body.json", json.dumps(BODY))
+    environment = dict(place.environment, PATH=place.path("bin") + ":" + os.environ["PATH"], URL="http://127.0.0.1:1")
+    return subprocess.run(["bash", "-c", script], env=environment, cwd=place.directory, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60, check=False)
+
+
+def read(place, name):
+    with open(place.path(name), encoding="utf-8") as file:
+        return file.read()
+
+
+@fact
+def the_readmes_job_asks_before_it_calls(place):
+    script = readme("key=$(nightclerk key", "```")
+    for _ in range(2):
+        done = with_a_model(place, script)
+        equal((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        equal(read(place, "answer.json"), "answer 1\n")
+    equal(read(place, "calls"), "-s http://127.0.0.1:1/v1/chat/completions --json @body.json\n")
+    place.sql("UPDATE calls SET status = 'pending', owner = 'reserve', lease = 9e9, result = NULL")
+    equal(with_a_model(place, script).returncode, 75)
+
+
+@fact
+def the_readmes_command_runs_once(place):
+    script = readme("nightclerk once --request body.json", "\n")
+    for _ in range(2):
+        done = with_a_model(place, script)
+        equal((done.returncode, done.stdout, done.stderr), (0, b"answer 1\n", b""))
+    equal(read(place, "calls"), "-s http://127.0.0.1:1/v1/chat/completions --json @body.json\n")
+
+
 # ---- once ----
 
 
