@@ -146,6 +146,12 @@ static __noinline int call_drop(struct call *call)
 	return 0;
 }
 
+/* Not of an urgent send: its last byte, which is not of the stream, is known at its end. */
+static __always_inline bool call_is_long(const struct call *call, u64 used)
+{
+	return used >= CALL_EMIT_BYTES && !(call->message_flags & MSG_OOB);
+}
+
 /* Another pass of the same call: little to do, unless somebody else wrote while it slept. */
 static __always_inline void call_continue(struct call *call, struct flow *flow, struct sock *sk,
 					  const struct position *now)
@@ -153,7 +159,7 @@ static __always_inline void call_continue(struct call *call, struct flow *flow, 
 	u64 used = call->at.count - now->count;
 	u32 moved = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - call->seq;
 
-	if (used == moved && used < CALL_EMIT_BYTES)
+	if (used == moved && !call_is_long(call, used))
 		return;
 	if (used > moved)
 		used = moved;
@@ -365,7 +371,7 @@ static __always_inline void call_wake(void)
 		return;
 	flow_sync(flow, (struct tcp_sock *)sk);
 	used = call->placed ? call->slept_at - call->seq : 0;
-	if (call->placed && flow->write_seq == call->slept_at && used < CALL_EMIT_BYTES)
+	if (call->placed && flow->write_seq == call->slept_at && !call_is_long(call, used))
 		return;
 	if (used)
 		call_emit(call, flow, used, 0);
