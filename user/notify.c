@@ -32,6 +32,7 @@ static _Noreturn void run_child(const struct notify *notify, const struct screen
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	signal(SIGTSTP, SIG_DFL);
 	dup2(empty, STDIN_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);

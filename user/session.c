@@ -19,7 +19,8 @@
 
 static int open_signals(void)
 {
-	static const int signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
+	static const int signals[] = {SIGCHLD, SIGINT,	SIGTERM, SIGHUP, SIGQUIT,
+				      SIGWINCH, SIGUSR1, SIGUSR2, SIGALRM};
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -27,6 +28,7 @@ static int open_signals(void)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: write(2) says so */
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -62,12 +64,21 @@ static void take_end_signal(struct session *session, const struct signalfd_sigin
 		kill(session->child.pid, (int)info->ssi_signo);
 }
 
+/* Meant for the command, whoever it was sent to; an alarm of our caller's outlives exec(2). */
+static void pass_on(const struct session *session, int number)
+{
+	if (session->child_started && !session->child_over)
+		kill(session->child.pid, number);
+}
+
 static void take_signal(struct session *session, const struct signalfd_siginfo *info)
 {
 	if (info->ssi_signo == SIGCHLD)
 		reap(session);
 	else if (info->ssi_signo == SIGWINCH)
 		session->resized = true;
+	else if (info->ssi_signo == SIGUSR1 || info->ssi_signo == SIGUSR2 || info->ssi_signo == SIGALRM)
+		pass_on(session, (int)info->ssi_signo);
 	else
 		take_end_signal(session, info);
 }

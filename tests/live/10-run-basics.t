@@ -7,7 +7,7 @@ import signal
 import socket
 import stat
 
-from harness import HANG_SECONDS, check, contains, equal, fact, play, wait_until
+from harness import HANG_SECONDS, check, contains, equal, fact, play, wait_for_line, wait_until
 
 LEDGER_KEYS = (
     "t path len sha idem method query host id run schema class class_by fingerprint prompt_fingerprint "
@@ -297,6 +297,35 @@ def a_command_that_ended_before_the_probes_were_on_is_no_survivor(live):
     wait_until(held, "the command is held")
     os.kill(int(held()[0]), signal.SIGKILL)
     equal(live.finish(process).expect(137).summary["survivors"], [], "survivors")
+
+
+TRAPS = """
+sleep 3600 &
+for pair in USR1:41 USR2:42 ALRM:43; do trap "kill $!; exit ${pair#*:}" ${pair%:*}; done
+echo ready
+wait
+"""
+
+
+@fact
+def signals_for_the_command_reach_it(live):
+    for number, status in ((signal.SIGUSR1, 41), (signal.SIGUSR2, 42), (signal.SIGALRM, 43)):
+        process = live.nightclerk(live.run_arguments(["sh", "-c", TRAPS]))
+        equal(wait_for_line(process, "the command"), "ready", "its line")
+        process.send_signal(number)
+        live.finish(process).expect(status)
+
+
+@fact
+def a_file_at_its_limit_is_a_full_disk(live):
+    mock = live.mock()
+    ledger = live.path("limited")
+    command = "; ".join(curl(mock.url, f"n={number}") for number in range(12))
+    process = live.nightclerk(["run", "--ledger", ledger, "--", "sh", "-c", command], prefix=["prlimit", "--fsize=4096"])
+    _, err = process.communicate(timeout=HANG_SECONDS)
+    equal(process.returncode, 11, "status")
+    contains(err.decode(), f"cannot write {ledger}: File too large", "stderr")
+    equal(os.path.getsize(ledger), 4096, "bytes written")
 
 
 play()
