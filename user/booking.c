@@ -211,18 +211,37 @@ static int append(struct buffer *out, const struct booking *booking)
 	return buffer_append(out, (struct bytes){(const uint8_t *)booking, sizeof(*booking)});
 }
 
-int book_attempt(const struct booking_context *context, const struct call *call, uint64_t now_ns, struct buffer *out)
+/* The call's last booking, if nobody has taken it away yet. */
+static struct booking *booked_before(const struct call *call, const struct buffer *out)
 {
+	struct booking *booking;
+
+	if (call->booking == 0 || call->booking > bookings_count(out))
+		return NULL;
+	booking = bookings_at(out, call->booking - 1);
+	return booking->kind == BOOKING_ATTEMPT && memcmp(booking->attempt.facts.id, call->id, CALL_ID_BYTES) == 0 ? booking : NULL;
+}
+
+int book_attempt(const struct booking_context *context, struct call *call, uint64_t now_ns, struct buffer *out)
+{
+	struct booking *before = booked_before(call, out);
 	struct booking booking;
 	int err;
 
 	memset(&booking, 0, sizeof(booking));
 	booking.kind = BOOKING_ATTEMPT;
 	err = fill_attempt(context, call, now_ns, &booking.attempt);
+	if (!err && before) {
+		free(before->attempt.result);
+		*before = booking;
+		return 0;
+	}
 	if (!err)
 		err = append(out, &booking);
 	if (err)
 		free(booking.attempt.result);
+	else
+		call->booking = bookings_count(out);
 	return err;
 }
 

@@ -118,7 +118,8 @@ enum attempt_outcome attempt_outcome_of(const struct call *call);
  * Each appends one struct booking to out, which holds nothing else: 0 or
  * -ENOMEM with out as it was. bookings_done() frees what they own.
  */
-int book_attempt(const struct booking_context *context, const struct call *call, uint64_t now_ns, struct buffer *out);
+/* Where its last booking is still in out, that is replaced: nothing is appended then. */
+int book_attempt(const struct booking_context *context, struct call *call, uint64_t now_ns, struct buffer *out);
 int book_judgement(const struct booking_context *context, const struct judgement *judgement, uint64_t now_ns,
 		   struct buffer *out);
 int book_call_finding(const struct booking_context *context, const struct call *call, enum finding finding,

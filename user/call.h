@@ -215,6 +215,7 @@ struct call {
 	bool open;	      /* neither answered whole nor given up by anyone */
 	void *attempt;	      /* pipeline.c: its entry in attempts.c, or NULL */
 	void *hop;	      /* the same in hops.c */
+	size_t booking;	      /* booking.c: 1 + the place of its last booking; 0 = none */
 };
 
 #endif

@@ -16,7 +16,7 @@
 
 #define WRITE_BATCH_BYTES (64 * 1024)
 #define SETTLE_MS (600 * 1000)		   /* nobody waits for a replay but who started it */
-#define BOOKINGS_BYTES (16 * 1024 * 1024) /* handed to the store at once: large transactions write each page once */
+#define BOOKINGS_BYTES (24 * 1024 * 1024) /* handed to the store at once: large transactions write each page once */
 
 struct replay {
 	const char *path;

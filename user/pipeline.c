@@ -158,7 +158,7 @@ static struct booking_context booking_context(struct pipeline *pipeline)
 }
 
 /* Only model calls are in the account book. */
-static void book(struct pipeline *pipeline, const struct call *call, uint64_t now_ns)
+static void book(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
 {
 	struct booking_context context = booking_context(pipeline);
 

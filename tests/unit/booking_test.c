@@ -108,9 +108,33 @@ static void a_call_is_booked_when_it_is_sent_and_when_it_is_answered(void **stat
 	assert_string_equal(last_attempt()->model, "a-model");
 	assert_string_equal(last_attempt()->path, "/v1/chat/completions");
 	assert_null(last_attempt()->result);
-	assert_memory_equal(attempt(0)->facts.id, last_attempt()->facts.id, CALL_ID_BYTES);
-	assert_true(attempt(0)->has_key);
-	assert_memory_equal(&attempt(0)->key, &last_attempt()->key, DIGEST_BYTES);
+	assert_true(last_attempt()->has_key);
+}
+
+static void a_booking_that_is_still_there_is_replaced_and_one_that_was_taken_is_followed_by_another(void **state)
+{
+	uint8_t first[CALL_ID_BYTES], second[CALL_ID_BYTES];
+	uint32_t c = scene_connect(&scene, 4711);
+
+	(void)state;
+	scene_send(&scene, c, WIRE_BUILD_CLIENT, REQUEST);
+	memcpy(first, attempt(0)->facts.id, CALL_ID_BYTES);
+	scene_send(&scene, c, WIRE_BUILD_SERVER, UNAVAILABLE);
+	assert_int_equal(count_of(BOOKING_ATTEMPT), 1);
+	assert_int_equal(attempt(0)->outcome, OUTCOME_STATUS);
+
+	scene_send(&scene, c, WIRE_BUILD_CLIENT, REQUEST);
+	memcpy(second, attempt(1)->facts.id, CALL_ID_BYTES);
+	bookings_clear(&scene.out.bookings);
+	scene_send(&scene, c, WIRE_BUILD_CLIENT, REQUEST); /* takes the place that the second one had */
+	scene_send(&scene, c, WIRE_BUILD_CLIENT, REQUEST);
+	scene_send(&scene, c, WIRE_BUILD_SERVER, ANSWER);
+	assert_int_equal(count_of(BOOKING_ATTEMPT), 3);
+	assert_memory_equal(last_attempt()->facts.id, second, CALL_ID_BYTES);
+	assert_memory_not_equal(first, second, CALL_ID_BYTES);
+	assert_int_equal(last_attempt()->outcome, OUTCOME_ANSWERED);
+	assert_int_equal(attempt(0)->outcome, OUTCOME_OPEN);
+	assert_int_equal(attempt(1)->outcome, OUTCOME_OPEN);
 }
 
 static void other_calls_are_not_booked(void **state)
@@ -368,6 +392,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_call_is_booked_when_it_is_sent_and_when_it_is_answered, start, end),
+		cmocka_unit_test_setup_teardown(
+			a_booking_that_is_still_there_is_replaced_and_one_that_was_taken_is_followed_by_another, start, end),
 		cmocka_unit_test_setup_teardown(other_calls_are_not_booked, start, end),
 		cmocka_unit_test_setup_teardown(secrets_are_in_no_booking, start, end),
 		cmocka_unit_test_setup_teardown(a_gateway_error_is_a_status, start, end),
