@@ -104,14 +104,12 @@ static __always_inline bool position_follows(const struct position *then,
 
 /* ---- start ---- */
 
-static __always_inline void call_begin(struct call *call, struct sock *sk)
+static __always_inline void call_begin(struct call *call, struct sock *sk, u32 tgid)
 {
-	struct task_struct *task = acting_task();
-
 	__builtin_memset(&call->event, 0, sizeof(call->event));
 	call->event.version = WIRE_EVENT_VERSION;
 	call->event.kind = WIRE_DATA;
-	call->event.flags = scope_flags(task, BPF_CORE_READ(task, tgid), sk);
+	call->event.flags = scope_flags((struct task_struct *)bpf_get_current_task(), tgid, sk);
 	call->event.start_ns = bpf_ktime_get_ns();
 	current_identity(&call->event);
 	call->done = 0;
@@ -188,15 +186,13 @@ static __always_inline bool sock_can_send(struct sock *sk)
 }
 
 /* The flow that a send belongs to, or NULL when it is none of our business. */
-static __always_inline struct flow *call_flow(struct sock *sk)
+static __always_inline struct flow *call_flow(struct sock *sk, u32 tgid)
 {
 	struct flow *flow = flow_find(sk);
 	u16 flags;
 
 	if (!flow) {
-		struct task_struct *task = acting_task();
-
-		flags = scope_flags(task, BPF_CORE_READ(task, tgid), sk);
+		flags = scope_flags((struct task_struct *)bpf_get_current_task(), tgid, sk);
 		if (!flags && !late_tuples)
 			return NULL;
 		return sock_can_send(sk) ? flow_join(sk, flags) : NULL;
@@ -226,7 +222,7 @@ static __always_inline struct call *call_enter(struct sock *sk, u32 message_flag
 	call->flow = 0;
 	call->message_flags = message_flags;
 	call->placed = 0;
-	call_begin(call, sk);
+	call_begin(call, sk, id >> 32);
 	return call;
 }
 
@@ -243,7 +239,7 @@ static __always_inline struct flow *call_prepare(struct sock *sk, u64 id)
 
 	if (id >> 32 == own_tgid || !netns_fits(sk))
 		return NULL;
-	flow = call_flow(sk);
+	flow = call_flow(sk, id >> 32);
 	if (!flow)
 		return NULL;
 	flow_sync(flow, (struct tcp_sock *)sk);

@@ -7,8 +7,6 @@
 
 #include "ring.bpf.h"
 
-#define PF_KTHREAD 0x00200000
-
 static __always_inline struct upid *pid_number(struct pid *pid, u32 level)
 {
 	return (void *)pid + bpf_core_field_offset(struct pid, numbers) +
@@ -36,34 +34,10 @@ static __always_inline void task_identity(struct task_struct *task, struct wire_
 	BPF_CORE_READ_INTO(&event->comm, leader, comm);
 }
 
-/*
- * Who acts. Before 5.12 the workers of io_uring are threads of the kernel
- * (later: of the process, with a field of their own), which borrow the memory
- * of the process that asked.
- */
-static __always_inline struct task_struct *acting_task(void)
-{
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task(), *owner;
-	struct mm_struct *mm;
-
-	if (bpf_core_field_exists(task->pf_io_worker) || bpf_core_field_exists(task->worker_private))
-		return task;
-	mm = BPF_CORE_READ(task, mm);
-	if (!(BPF_CORE_READ(task, flags) & PF_KTHREAD) || !mm || !bpf_core_field_exists(mm->owner))
-		return task;
-	owner = BPF_CORE_READ(mm, owner);
-	return owner ? owner : task;
-}
-
 static __always_inline void current_identity(struct wire_event *event)
 {
-	struct task_struct *task = acting_task();
-
-	task_identity(task, event);
-	if (task == (struct task_struct *)bpf_get_current_task())
-		event->cgroup_id = bpf_get_current_cgroup_id();
-	else
-		event->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	task_identity((struct task_struct *)bpf_get_current_task(), event);
+	event->cgroup_id = bpf_get_current_cgroup_id();
 }
 
 #endif

@@ -112,15 +112,7 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-struct mm_struct {
-	struct task_struct *owner; /* absent without CONFIG_MEMCG */
-};
-
 struct task_struct {
-	unsigned int flags;
-	struct mm_struct *mm;
-	void *pf_io_worker;   /* 5.12 to 5.16 */
-	void *worker_private; /* since 5.17 */
 	int pid;
 	int tgid;
 	struct task_struct *group_leader;

@@ -15,7 +15,6 @@
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/utsname.h>
 #include <time.h>
 
 #define EVENTS_MAX 200000
@@ -510,17 +509,10 @@ static void play(const struct scenario *scenario)
 	report_send(scenario->kind);
 }
 
-/* Before 5.12 the workers of io_uring are threads of the kernel, of no process. */
-static bool workers_are_threads(void)
-{
-	struct utsname kernel;
-	int major, minor;
-
-	must(!uname(&kernel) && sscanf(kernel.release, "%d.%d", &major, &minor) == 2, "uname");
-	return major > 5 || (major == 5 && minor >= 12);
-}
-
-/* Whichever thread sent it: the process that asked for it is named. */
+/*
+ * Whichever thread sent it: the process that asked for it is named. The workers
+ * of io_uring are its threads since 5.12, and in 5.10 since 5.10.162.
+ */
 static void check_uring(const struct scenario *scenario)
 {
 	const struct seen *client = flow_of(WIRE_CLIENT);
@@ -530,8 +522,7 @@ static void check_uring(const struct scenario *scenario)
 	if (!client)
 		return;
 	EQUAL(client->sent.tgid, client_pid, "process");
-	EQUAL(client->sent.tid != client->sent.tgid, worker && workers_are_threads(),
-	      "sent by another thread of it");
+	EQUAL(client->sent.tid != client->sent.tgid, worker, "sent by another thread of it");
 	expect(client->sent.flags & WIRE_IN_TREE, "the sender is not in the tree");
 	expect(!strncmp(client->sent.comm, program_invocation_short_name, 15), "comm is %.16s",
 	       client->sent.comm);
