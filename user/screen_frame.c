@@ -100,16 +100,9 @@ static void draw_cell(const struct screen_frame *frame, const struct screen_cell
 
 static int append_code_point(struct buffer *out, uint32_t c)
 {
-	uint8_t text[4] = {(uint8_t)c};
-	size_t length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-	static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	uint8_t text[4];
 
-	if (length > 1)
-		for (size_t i = length; i-- > 1; c >>= 6)
-			text[i] = (uint8_t)(0x80 | (c & 0x3f));
-	if (length > 1)
-		text[0] = (uint8_t)(first[length] | c);
-	return buffer_append(out, (struct bytes){text, length});
+	return buffer_append(out, (struct bytes){text, utf8_put(c, text)});
 }
 
 int screen_frame_lines(const struct screen_frame *frame, struct buffer *out)

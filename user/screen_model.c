@@ -325,17 +325,14 @@ static void erase_last(char *text)
 	text[size ? size - 1 : 0] = '\0';
 }
 
-/* UTF-8 of a code point that is no control (RFC 3629 section 3). */
 static void add_character(char *text, size_t capacity, uint32_t c)
 {
-	size_t size = strlen(text), length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-	static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	uint8_t encoded[4];
+	size_t size = strlen(text), length = utf8_is_control(c) ? 0 : utf8_put(c, encoded);
 
-	if (utf8_is_control(c) || size + length >= capacity)
+	if (length == 0 || size + length >= capacity)
 		return;
-	for (size_t i = length; i-- > 1; c >>= 6)
-		text[size + i] = (char)(0x80 | (c & 0x3f));
-	text[size] = (char)(first[length] | c);
+	memcpy(text + size, encoded, length);
 	text[size + length] = '\0';
 }
 

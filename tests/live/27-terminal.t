@@ -205,7 +205,7 @@ class Deaf:
 
     def __init__(self, live, *arguments):
         self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 80, 300, 0, 0))
         environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
         self.process = live.start([NIGHTCLERK, "watch", *arguments], stdin=slave, stdout=slave, stderr=subprocess.PIPE,
                                   env=environment)
@@ -224,11 +224,12 @@ def a_terminal_that_takes_nothing_keeps_no_call_waiting(live):
     mock = live.mock()
     deaf = Deaf(live, "--port", str(mock.port), "--ledger", live.path("ledger"), "--ring-size", "1M")
     deaf.read_until(b"not seen")
-    # Twenty times what the ring holds, while the terminal takes nothing at all.
+    # More than the ring holds, and more pictures than the terminal has room for, while it takes nothing at all.
     for n in range(20):
         script = CALLS.format(port=mock.port, first=500 * n, count=500)
         subprocess.run(["/usr/bin/python3", "-c", script], check=True, timeout=HANG_SECONDS)
-        fcntl.ioctl(deaf.master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80 + n % 2, 0, 0))
+        fcntl.ioctl(deaf.master, termios.TIOCSWINSZ, struct.pack("HHHH", 80, 300 - n % 2, 0, 0))
+        deaf.process.send_signal(signal.SIGWINCH)
 
     def all_there():
         with open(live.path("ledger"), "rb") as file:
