@@ -152,6 +152,7 @@ static void make_sequences(void)
 	add_sequence("cnorm");
 	add_sequence("rmcup");
 	add_byte('\r');
+	del_curterm(cur_term); /* what setupterm() found: ncurses makes its own */
 }
 
 /* A description of its own: O_NONBLOCK would else be everybody's who writes to this terminal. */

@@ -198,7 +198,8 @@ static void print_end(const struct session *session)
 	size_t more;
 	struct bytes alerts = first_blocks(observer_alerts(session->observer), &more);
 
-	fwrite(alerts.data, 1, alerts.size, stderr);
+	if (alerts.size)
+		fwrite(alerts.data, 1, alerts.size, stderr);
 	if (more)
 		fprintf(stderr, "nightclerk: and %zu findings more; --events FILE keeps all of them\n", more);
 	session_print_summary(session);
