@@ -202,7 +202,7 @@ torture: torture-programs ## every allocation and every write failed once: no cr
 # libFuzzer: the whole collector is built with it, so that every branch guides the search.
 FUZZ_BUILD := build/fuzz
 FUZZERS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
-FUZZ_SOURCES := $(filter-out user/main.c user/asked.c user/watch_screen.c user/capture%.c user/confine.c user/observer.c user/session.c user/command_line.c user/cmd_%.c,$(USER_SOURCES))
+FUZZ_SOURCES := $(filter-out user/main.c user/asked.c user/watch_screen.c user/capture%.c user/confine.c user/observer%.c user/session.c user/command_line.c user/cmd_%.c,$(USER_SOURCES))
 FUZZ_FLAGS := -std=gnu17 -O1 -g -D_GNU_SOURCE -DNIGHTCLERK_VERSION='"$(VERSION)"' -include user/banned.h -iquote user -iquote tests/unit \
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 SECONDS_EACH ?= 30
