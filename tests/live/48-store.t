@@ -333,8 +333,11 @@ def a_store_that_cannot_be_used_stops_nothing_and_every_lost_row_is_counted(live
         equal(len(result.ledger), 1, "ledger lines")
         contains(result.stderr, says, "stderr")
         contains(result.stderr, "the run goes on, its rows are counted as lost\n", "stderr")
-        contains(result.stderr, f"nightclerk: 3 rows are missing in the store {store.path}\n", "stderr")
-        equal(result.summary["store"], {"rows": 0, "lost": 2}, "the summary's store")
+        # at least before its answer and after it; on a slow machine what happens between has a row of its own
+        lost = result.summary["store"]["lost"]
+        check(lost >= 2, f"{lost} lost rows, want at least 2")
+        equal(result.summary["store"]["rows"], 0, "written rows")
+        contains(result.stderr, f"nightclerk: {lost + 1} rows are missing in the store {store.path}\n", "stderr, with the run's own")
         equal(result.summary["incomplete"], ["rows of the store could not be written"], "why it cannot tell")
     live.run(client(live, port), ["--db", store.path, "--allow-incomplete"]).expect(0)
 
