@@ -164,7 +164,7 @@ static int open_outputs(struct replay *replay)
 
 static int open_store(struct replay *replay)
 {
-	struct store_options how = {.path = replay->db, .owner = {(uid_t)-1, (gid_t)-1}, .create = true};
+	struct store_options how = {.path = replay->db, .owner = {(uid_t)-1, (gid_t)-1}, .create = true, .bulk = true};
 	struct store_writer_options writer = {0};
 	char reason[STORE_REASON_MAX];
 	int err;

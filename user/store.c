@@ -365,7 +365,8 @@ static int set_up(struct store *store, const struct store_options *options)
 	if (!err)
 		err = store_execute(store, options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 	if (!err)
-		err = store_execute(store, "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000");
+		err = store_execute(store, options->bulk ? "PRAGMA cache_size = -131072; PRAGMA wal_autocheckpoint = 40000"
+							: "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000");
 	return err ? err : store_migrate(store, store_migrations, STORE_VERSION);
 }
 

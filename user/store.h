@@ -34,6 +34,7 @@ struct store_options {
 	struct output_owner owner; /* whose rights open it */
 	bool create;		   /* make it where there is none */
 	bool durable;		   /* a change is on the disk, not only in the system's memory, when it is acknowledged */
+	bool bulk;		   /* a great many rows at once, as in a replay: the disk is waited for less often */
 	int busy_ms;		   /* longest wait for another writer; 0 = 20 s */
 };
 
