@@ -535,7 +535,7 @@ static int capture_try(const struct capture_options *options, enum capture_door 
 int capture_open(const struct capture_options *options, struct capture **ret_capture, char *reason)
 {
 	char other[CAPTURE_REASON_MAX];
-	int error;
+	int error, kprobe_error = 0;
 
 	reason[0] = '\0';
 	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
@@ -550,12 +550,22 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	if (options->door != CAPTURE_DOOR_AUTO)
 		return capture_try(options, options->door, ret_capture, reason);
 	/* the kprobe door first, where there are kprobes: it cannot lose a call to preemption */
-	if (access("/sys/bus/event_source/devices/kprobe/type", F_OK))
+	if (access("/sys/bus/event_source/devices/kprobe/type", F_OK)) {
 		capture_reason_say(other, "this kernel has no kprobes");
-	else if (!capture_try(options, CAPTURE_DOOR_KPROBE, ret_capture, other))
-		return 0;
+	} else {
+		kprobe_error = capture_try(options, CAPTURE_DOOR_KPROBE, ret_capture, other);
+		if (!kprobe_error)
+			return 0;
+	}
 	error = capture_try(options, CAPTURE_DOOR_TRACEPOINT, ret_capture, reason);
-	if (error && error != -EPERM && strlen(reason) + strlen(other) + 8 < CAPTURE_REASON_MAX) {
+	if (!error)
+		return 0;
+	/* what keeps out of the door that is there says more than that the other is not */
+	if (kprobe_error == -EPERM || (kprobe_error && (error == -ESRCH || error == -ENOENT))) {
+		memcpy(reason, other, sizeof(other));
+		return kprobe_error;
+	}
+	if (error != -EPERM && strlen(reason) + strlen(other) + 8 < CAPTURE_REASON_MAX) {
 		size_t used = strlen(reason);
 
 		snprintf(reason + used, CAPTURE_REASON_MAX - used, "; %s", other);

@@ -86,6 +86,24 @@ static bool file_has(const char *path, const char *text)
 	return found;
 }
 
+/* Debian's kernels have that level: only CAP_SYS_ADMIN may use perf_event_open(2), not CAP_PERFMON. */
+static bool perf_wants_admin(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	cap_flag_value_t admin = CAP_CLEAR;
+	cap_t own = cap_get_proc();
+	int level = 0;
+
+	if (file && fscanf(file, "%d", &level) != 1)
+		level = 0;
+	if (file)
+		fclose(file);
+	if (own)
+		cap_get_flag(own, CAP_SYS_ADMIN, CAP_EFFECTIVE, &admin);
+	cap_free(own);
+	return level > 2 && admin != CAP_SET;
+}
+
 /* What the whole machine or the surroundings forbid. */
 static bool say_forbidden(int error, char *reason)
 {
@@ -148,7 +166,10 @@ void capture_reason_attach(enum capture_door door, int error, char *reason)
 {
 	if (say_forbidden(error, reason))
 		return;
-	if (error == -EACCES)
+	if (error == -EACCES && perf_wants_admin())
+		capture_reason_say(reason, "kernel.perf_event_paranoid is above 2, which takes CAP_SYS_ADMIN: run as "
+					   "root or with sudo, or set it to 2");
+	else if (error == -EACCES)
 		capture_reason_say(reason, "not allowed to attach the probe (%s door): mount tracefs at "
 					   "/sys/kernel/tracing, writable", capture_door_name(door));
 	else if (error == -ENOENT && door == CAPTURE_DOOR_KPROBE)
