@@ -6,12 +6,15 @@
  * Held: every accepted byte is in a message, in a hole or blind; one ledger
  * line and one response event for every request event; findings name requests
  * that were there; every line is JSON, and no control byte stands in any
- * output.
+ * output. A full screen looks on, is pressed keys and resized: it counts what
+ * the ledger counts.
  *
  * The first byte sets options. Then actions, a byte each (see struct action);
  * tests/fuzz/pipeline_seeds writes this form.
  */
 #include "scene.h"
+#include "screen_layout.h"
+#include "screen_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,6 +39,8 @@ struct action {
 
 struct fuzz {
 	struct scene scene;
+	struct screen_model *screen;
+	struct screen_frame frame;
 	struct bytes rest;
 	uint32_t connection[SLOTS];
 	bool open[SLOTS];
@@ -143,6 +148,23 @@ static void act(struct fuzz *fuzz)
 	}
 }
 
+/* ---- somebody looks on ---- */
+
+/* A key and sometimes another size, by the length of what is left: the bytes of the input are for the wire. */
+static void look_on(struct fuzz *fuzz)
+{
+	static const uint32_t keys[] = {'?', 'j', 'k', 'g', 'G', 'f', 'p', 's', 'w', '/', 'a', '!', ':', SCREEN_KEY_PAGE_UP, SCREEN_KEY_PAGE_DOWN,
+					SCREEN_KEY_ENTER, SCREEN_KEY_TAB, SCREEN_KEY_BACKSPACE, SCREEN_KEY_ESCAPE, SCREEN_KEY_ESCAPE};
+	static const unsigned int sizes[][2] = {{80, 24}, {40, 10}, {132, 5}, {3, 2}, {20, 60}, {0, 0}};
+	size_t n = fuzz->rest.size * 2654435761u;
+
+	screen_model_key(fuzz->screen, keys[(n >> 8) % (sizeof(keys) / sizeof(keys[0]))], fuzz->scene.now_ns);
+	if (n >> 16 & 3)
+		return;
+	screen_model_resize(fuzz->screen, sizes[(n >> 18) % 6][0], sizes[(n >> 18) % 6][1]);
+	screen_layout(fuzz->screen, fuzz->scene.now_ns, &fuzz->frame);
+}
+
 /* ---- what must hold ---- */
 
 static void check_text(struct bytes text)
@@ -226,6 +248,26 @@ static void check(struct scene *scene)
 	CHECK(pipeline_open_calls(scene->pipeline) == 0);
 }
 
+/* All calls, whole, in the view that is open; and no control byte. */
+static void check_screen(struct fuzz *fuzz)
+{
+	const struct screen_model *screen = fuzz->screen;
+	uint64_t calls = screen->other ? screen->other->calls : 0;
+	struct buffer text = {0};
+
+	for (const struct screen_group *group = screen->groups; group; group = group->hh.next)
+		calls += group->calls;
+	CHECK(calls == screen->totals.calls);
+	CHECK(calls == json_object_array_length(fuzz->scene.ledger));
+	CHECK(screen->totals.answered == calls);
+	CHECK(screen_text(fuzz->screen, fuzz->scene.now_ns, &text) == 0);
+	check_text(buffer_bytes(&text));
+	screen_layout(fuzz->screen, fuzz->scene.now_ns, &fuzz->frame);
+	for (size_t i = 0; i < fuzz->frame.text.size; i++)
+		CHECK(fuzz->frame.text.data[i] >= ' ' && fuzz->frame.text.data[i] != 0x7f);
+	buffer_done(&text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz fuzz = {.rest = {data, size}};
@@ -239,9 +281,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	scene->options.live_calls = true;
 	scene->options.junit = options & 8;
 	scene->options.style.width = options & 16 ? 80 : 0;
+	fuzz.screen = screen_model_new(&(struct screen_options){.title = "fuzz", .fail_on = SEVERITY_MEDIUM});
+	scene->options.screen = fuzz.screen;
 	scene_open(scene);
-	for (int i = 0; fuzz.rest.size && i < EVENTS_MAX; i++)
+	for (int i = 0; fuzz.rest.size && i < EVENTS_MAX; i++) {
 		act(&fuzz);
+		look_on(&fuzz);
+	}
 	scene_finish(scene, 0);
 	check_text(buffer_bytes(&scene->out.ledger));
 	check_text(buffer_bytes(&scene->out.events));
@@ -249,6 +295,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_text(buffer_bytes(&scene->out.calls));
 	check_text(buffer_bytes(&scene->out.junit));
 	check(scene);
+	check_screen(&fuzz);
 	scene_done(scene);
+	screen_model_free(fuzz.screen);
+	screen_frame_done(&fuzz.frame);
 	return 0;
 }

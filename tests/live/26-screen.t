@@ -4,8 +4,9 @@
 
 import os
 import re
+import subprocess
 
-from harness import BUILD, NIGHTCLERK, ROOT, check, contains, equal, fact, play, wait_until
+from harness import BUILD, HANG_SECONDS, NIGHTCLERK, ROOT, check, contains, equal, fact, play, wait_until
 from terminal import Terminal, post, watch
 
 SCRIPT = """
@@ -321,6 +322,38 @@ def somebody_is_told_of_a_finding(live):
     wait_until(is_told, "told of the finding in the plain form")
     plain.terminate()
     plain.communicate()
+
+
+@fact
+def no_secret_is_shown_written_or_told(live):
+    mock = live.mock()
+    secret = "sEcReTsEcReT"
+    told = live.path("told")
+    terminal = watch(live, "--port", str(mock.port), "--notify", f'env > {told}', columns=200, rows=60)
+    url = mock.url.replace("http://", f"http://user:{secret}@").replace("/v1/charges", f"/bot{secret}/v1/charges")
+    for _ in range(2):
+        subprocess.run(["curl", "-s", "-o", "/dev/null", f"{url}?api_key={secret}&page=1", "-H", f"X-Api-Key: {secret}",
+                        "-H", f"Cookie: session={secret}", "-d", f"token={secret}"], check=True, timeout=HANG_SECONDS)
+    for _ in range(2):
+        post(mock, f"token={secret}", f"?token={secret}&page=1")
+    terminal.shows("^FINDINGS 1 .*\n")
+    seen = [terminal.screen()]
+    terminal.keys("w")
+    terminal.shows("^written: ")
+    for open_keys in (["f", "Enter"], ["Escape", "Tab", "g", "Enter"]):
+        terminal.keys(*open_keys)
+        terminal.shows("^WHAT WAS SENT$")
+        seen.append(terminal.screen())
+    contains(seen[1], "token=~", "the masked query")
+    contains(seen[2], "Authorization, ", "the names of the fields")
+    terminal.keys("q", "q")
+    seen.append(terminal.ends(0))
+    wait_until(lambda: os.path.exists(told) and os.path.getsize(told), "told of the finding")
+    for name in os.listdir(live.directory):
+        with open(live.path(name), encoding="utf-8") as file:
+            if name != "charge_mock.jsonl":
+                seen.append(file.read())
+    equal([text for text in seen if secret in text], [], "a secret")
 
 
 play()

@@ -534,7 +534,7 @@ static void no_key_on_no_size_breaks_it(void **state)
 	play->model->has_output = true;
 	screen_model_output(play->model, BYTES("a\nb\n"));
 	screen_play_knock_twice(play);
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < 6000; i++) {
 		random ^= random << 13, random ^= random >> 7, random ^= random << 17;
 		screen_play_key(play, keys[random % (sizeof(keys) / sizeof(keys[0]))]);
 		if (i % 7 == 0) {
@@ -543,7 +543,7 @@ static void no_key_on_no_size_breaks_it(void **state)
 			screen_model_resize(play->model, size[0], size[1]);
 			screen_play_look(play);
 		}
-		if (i % 5000 == 0)
+		if (i % 1500 == 0)
 			screen_play_knock_twice(play);
 	}
 	for (size_t i = 0; i < play->frame.count; i++) {
