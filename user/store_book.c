@@ -246,12 +246,14 @@ static int record(struct booker *booker, struct call_row *row, const struct book
 /* It turned out that its client had not read all of it. */
 static int unrecord(struct booker *booker, struct call_row *row, struct stored *stored)
 {
-	row->result_attempt[0] = '\0';
-	row->tokens = (struct store_tokens){-1, -1, -1, -1};
-	if (row->status == CALL_DONE && !row->has_result)
-		call_row_abandon(row, "not_delivered");
+	int err = mark_used(booker->store, stored->seq, false);
+
 	stored->used = false;
-	return mark_used(booker->store, stored->seq, false);
+	if (!err)
+		err = call_row_fall_back(booker->store, row);
+	if (!err && !row->result_attempt[0] && row->status == CALL_DONE && !row->has_result)
+		call_row_abandon(row, "not_delivered");
+	return err;
 }
 
 static void own(struct booker *booker, struct call_row *row, uint32_t pid, uint32_t ns_pid, uint64_t start_ns)

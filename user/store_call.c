@@ -144,3 +144,52 @@ void call_row_abandon(struct call_row *row, const char *reason)
 	snprintf(row->reason, sizeof(row->reason), "%s", reason);
 	call_row_let_go(row);
 }
+
+/* ---- its recorded answer ---- */
+
+static int64_t known(int64_t tokens)
+{
+	return tokens > 0 ? tokens : 0;
+}
+
+static int take_spare(struct store *store, struct call_row *row, int64_t *ret_seq)
+{
+	sqlite3_stmt *statement = store_statement(store, STATEMENT_SPARE_ATTEMPT);
+	int code;
+
+	if (!statement)
+		return -EIO;
+	store_bind_text(statement, 1, row->key);
+	code = sqlite3_step(statement);
+	if (code != SQLITE_ROW)
+		return code == SQLITE_DONE ? (sqlite3_reset(statement), 0) : store_failed(store, "read");
+	*ret_seq = sqlite3_column_int64(statement, 0);
+	take_text(statement, 1, row->result_attempt, sizeof(row->result_attempt));
+	if (sqlite3_column_int(statement, 2)) {
+		row->tokens = (struct store_tokens){store_column_count(statement, 3), store_column_count(statement, 4),
+						    store_column_count(statement, 5), store_column_count(statement, 6)};
+		row->usage_whole = sqlite3_column_int(statement, 7) && row->tokens.input >= 0 && row->tokens.output >= 0;
+		row->wasted -= known(row->tokens.input) + known(row->tokens.output);
+	}
+	sqlite3_reset(statement);
+	return 0;
+}
+
+int call_row_fall_back(struct store *store, struct call_row *row)
+{
+	sqlite3_stmt *statement;
+	int64_t seq = 0;
+	int err;
+
+	row->result_attempt[0] = '\0';
+	row->tokens = (struct store_tokens){-1, -1, -1, -1};
+	err = take_spare(store, row, &seq);
+	if (err || seq == 0)
+		return err;
+	statement = store_statement(store, STATEMENT_USE_ATTEMPT);
+	if (!statement)
+		return -EIO;
+	sqlite3_bind_int64(statement, 1, seq);
+	sqlite3_bind_int(statement, 2, true);
+	return store_run(store, statement);
+}

@@ -17,6 +17,7 @@ enum store_statement {
 	STATEMENT_CHANGE_ATTEMPT,
 	STATEMENT_USE_ATTEMPT,
 	STATEMENT_OPEN_ATTEMPT,
+	STATEMENT_SPARE_ATTEMPT,
 	STATEMENT_FIND_CALL,
 	STATEMENT_ADD_CALL,
 	STATEMENT_CHANGE_CALL,
@@ -103,6 +104,12 @@ bool call_row_is_reserved(const struct call_row *row, int64_t now_ns);
 /* Nobody owns it any more. */
 void call_row_let_go(struct call_row *row);
 void call_row_abandon(struct call_row *row, const char *reason);
+/*
+ * There is no recorded answer any more: the first other one of this call that
+ * was read whole takes its place, and what it cost is no waste any more. Where
+ * there is none, result_attempt stays empty. The caller writes the row.
+ */
+int call_row_fall_back(struct store *store, struct call_row *row);
 
 /* ---- store_hop.c ---- */
 

@@ -70,6 +70,7 @@ const char *const store_migrations[STORE_VERSION] = {
 	");\n"
 	"CREATE INDEX attempts_t ON attempts(t);\n"
 	"CREATE INDEX attempts_open ON attempts(key) WHERE outcome IS NULL;\n"
+	"CREATE INDEX attempts_spare ON attempts(key) WHERE outcome = 'answered' AND used = 0 AND parent IS NULL;\n"
 	"CREATE TABLE findings (\n"
 	"  attempt_seq INTEGER NOT NULL,    -- attempts.seq\n"
 	"  alone INTEGER NOT NULL,          -- of one attempt, not of a pair\n"
@@ -119,6 +120,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_USE_ATTEMPT] = "UPDATE attempts SET used = ?2 WHERE seq = ?1",
 	[STATEMENT_OPEN_ATTEMPT] =
 		"SELECT pid, ns_pid, start_ns FROM attempts WHERE key = ?1 AND outcome IS NULL ORDER BY seq DESC LIMIT 1",
+	[STATEMENT_SPARE_ATTEMPT] =
+		"SELECT seq, id, billed, prompt_tokens, output_tokens, cached_tokens, reasoning_tokens, usage_final FROM attempts"
+		" WHERE key = ?1 AND outcome = 'answered' AND used = 0 AND parent IS NULL ORDER BY billed DESC, seq LIMIT 1",
 	[STATEMENT_FIND_CALL] = "SELECT " CALL_COLUMNS ", result IS NOT NULL, rowid FROM calls WHERE key = ?1",
 	[STATEMENT_ADD_CALL] =
 		"INSERT INTO calls (" CALL_COLUMNS ", key)"

@@ -243,6 +243,24 @@ static void an_answer_that_proves_unread_is_not_the_result(void **state)
 	assert_string_equal(ask(f, CALL_ROW), "abandoned|not_delivered|1|1|15||");
 }
 
+static void another_answer_takes_the_place_of_one_that_proves_unread(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int round = 0; round < 2; round++) { /* what was said already changes nothing */
+		book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 800, 1);
+		book_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+		assert_string_equal(ask(f, CALL_ROW), round ? "done||2|2|801|812|41" : "done||2|2|853|800|1");
+		book_ended(f, 1, 1, OUTCOME_NOT_DELIVERED, 200, 800, 1);
+		assert_string_equal(ask(f, CALL_ROW), "done||2|2|801|812|41");
+		assert_string_equal(ask(f, "SELECT group_concat(used) FROM attempts"), "0,1");
+		assert_string_equal(ask(f, "SELECT substr(result_attempt, 1, 2) FROM calls"), "02");
+	}
+	assert_int_equal(reserve(f, key_text(1), 100), STORE_DONE);
+	book_ended(f, 2, 1, OUTCOME_NOT_DELIVERED, 200, 812, 41);
+	assert_string_equal(ask(f, CALL_ROW), "abandoned|not_delivered|2|2|1654||");
+}
+
 static void a_call_is_pending_while_any_attempt_is_open(void **state)
 {
 	struct fixture *f = *state;
@@ -663,6 +681,7 @@ int main(void)
 		FIXTURE_TEST(snapshots_of_one_batch_are_written_as_the_last_one_says),
 		FIXTURE_TEST(usage_that_is_missing_stays_missing_and_spoils_no_sum),
 		FIXTURE_TEST(an_answer_that_proves_unread_is_not_the_result),
+		FIXTURE_TEST(another_answer_takes_the_place_of_one_that_proves_unread),
 		FIXTURE_TEST(a_call_is_pending_while_any_attempt_is_open),
 		FIXTURE_TEST(an_attempt_whose_body_was_not_seen_has_a_row_and_no_call),
 		FIXTURE_TEST(a_finding_follows_what_is_said_and_goes_when_it_is_taken_back),
