@@ -2,7 +2,8 @@
 /*
  * A call that a gateway passed on was seen twice and is one attempt: that of
  * whoever asked the gateway. What the model says that it cost counts once, where
- * the asker was told of it, else where the gateway was.
+ * the asker was told of it, else where the gateway was. What a gateway asks
+ * again it pays again: one hop of a call is that call's bill, others are their own.
  */
 #include "store_private.h"
 
@@ -70,8 +71,48 @@ static int write_end(struct store *store, const struct end *end, const char *par
 	return store_finish(store, statement, "write to");
 }
 
+/*
+ * The hop of this parent whose bill is the parent's, of those that were told
+ * before: a gateway that asks again pays again, so there is one at most. seq 0 =
+ * none.
+ */
+static int find_billed_once(struct store *store, const struct end *parent, struct end *ret_hop)
+{
+	sqlite3_stmt *statement = store_prepare(
+		store, "SELECT seq, id, coalesce(outcome, ''), prompt_tokens, output_tokens FROM attempts WHERE parent = ?1"
+		       " AND billed = 0 AND status BETWEEN 200 AND 299"
+		       " AND coalesce(prompt_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens) IS NOT NULL");
+
+	memset(ret_hop, 0, sizeof(*ret_hop));
+	if (!statement)
+		return -EIO;
+	store_bind_text(statement, 1, parent->id);
+	if (sqlite3_step(statement) == SQLITE_ROW) {
+		ret_hop->exists = true;
+		ret_hop->seq = sqlite3_column_int64(statement, 0);
+		snprintf(ret_hop->id, sizeof(ret_hop->id), "%s", store_column_text(statement, 1));
+		snprintf(ret_hop->outcome, sizeof(ret_hop->outcome), "%s", store_column_text(statement, 2));
+		ret_hop->tokens = (struct store_tokens){store_column_count(statement, 3), store_column_count(statement, 4), -1, -1};
+	}
+	return store_finish(store, statement, "read");
+}
+
+static bool was_answered(const struct end *end)
+{
+	return strcmp(end->outcome, "answered") == 0;
+}
+
+/* Its answer is not what the parent passed on after all: it is a bill of its own. */
+static int bill_again(struct store *store, struct call_row *row, struct end *hop, const char *parent)
+{
+	hop->billed = true;
+	row->billed++;
+	row->wasted += sum_of(hop);
+	return write_end(store, hop, parent);
+}
+
 /* Both ends say what it cost: the hop's word is taken back. */
-static void bill_once(struct call_row *row, struct end *hop, struct end *parent)
+static void take_bill(struct call_row *row, struct end *hop, struct end *parent)
 {
 	row->billed--;
 	hop->billed = false;
@@ -85,6 +126,21 @@ static void bill_once(struct call_row *row, struct end *hop, struct end *parent)
 	snprintf(row->result_attempt, sizeof(row->result_attempt), "%s", parent->id);
 	row->tokens = parent->tokens;
 	row->usage_whole = parent->final && row->tokens.input >= 0 && row->tokens.output >= 0;
+}
+
+/* Of several hops, the one that was answered whole is the parent's bill. */
+static int bill_once(struct store *store, struct call_row *row, struct end *hop, struct end *parent)
+{
+	struct end other;
+	int err = find_billed_once(store, parent, &other);
+
+	if (err || (other.exists && (!was_answered(hop) || was_answered(&other)) && !hop->used))
+		return err;
+	if (other.exists)
+		err = bill_again(store, row, &other, parent->id);
+	if (!err)
+		take_bill(row, hop, parent);
+	return err;
 }
 
 /* The gateway was answered, whoever asked it was not. */
@@ -117,18 +173,19 @@ int store_book_hop(struct store *store, const struct booked_hop *booked)
 		return err; /* a gateway that asks another model does another piece of work */
 	err = call_row_read(store, hop.key, &row);
 	if (!err && row.exists) {
-		bool answered = strcmp(parent.outcome, "answered") == 0;
+		bool answered = was_answered(&parent);
 
 		row.attempts--;
 		if (hop.billed && parent.billed && (answered || !hop.used))
-			bill_once(&row, &hop, &parent);
+			err = bill_once(store, &row, &hop, &parent);
 		else if (hop.used && answered) {
 			hop.used = false; /* nobody said what it cost */
 			parent.used = true;
 			snprintf(row.result_attempt, sizeof(row.result_attempt), "%s", parent.id);
 		} else if (hop.used)
 			take_back(&row, &hop, &parent, booked->at_ns);
-		err = call_row_write(store, &row);
+		if (!err)
+			err = call_row_write(store, &row);
 	}
 	if (!err)
 		err = write_end(store, &hop, parent.id);

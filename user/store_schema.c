@@ -71,6 +71,7 @@ const char *const store_migrations[STORE_VERSION] = {
 	"CREATE INDEX attempts_t ON attempts(t);\n"
 	"CREATE INDEX attempts_open ON attempts(key) WHERE outcome IS NULL;\n"
 	"CREATE INDEX attempts_spare ON attempts(key) WHERE outcome = 'answered' AND used = 0 AND parent IS NULL;\n"
+	"CREATE INDEX attempts_parent ON attempts(parent) WHERE parent IS NOT NULL;\n"
 	"CREATE TABLE findings (\n"
 	"  attempt_seq INTEGER NOT NULL,    -- attempts.seq\n"
 	"  alone INTEGER NOT NULL,          -- of one attempt, not of a pair\n"

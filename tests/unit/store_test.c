@@ -347,6 +347,41 @@ static void a_call_that_was_passed_on_is_one_attempt_and_one_bill(void **state)
 	assert_string_equal(ask(f, "SELECT substr(result_attempt, 1, 2) FROM calls"), "01");
 }
 
+static void what_a_gateway_asks_again_is_billed_again(void **state)
+{
+	struct fixture *f = *state;
+
+	add_open(f, 1, 1);
+	add_ended(f, 2, 1, OUTCOME_CUT, 200, 812, 41);
+	add_ended(f, 3, 1, OUTCOME_CUT, 200, 812, 40);
+	add_ended(f, 4, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	book_all(f);
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	for (int round = 0; round < 2; round++) { /* what was said already changes nothing */
+		add_hop(f, 2, 1);
+		add_hop(f, 3, 1);
+		add_hop(f, 4, 1);
+		book_all(f);
+		assert_string_equal(ask(f, CALL_ROW), "done||1|3|1705|812|41");
+		assert_string_equal(ask(f, "SELECT substr(id, 1, 2), billed, used, substr(parent, 1, 2) FROM attempts ORDER BY id"),
+				    "01|1|1|\n02|1|0|01\n03|1|0|01\n04|0|0|01");
+	}
+}
+
+static void of_two_answers_to_a_gateway_one_is_the_bill_of_its_caller(void **state)
+{
+	struct fixture *f = *state;
+
+	add_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	add_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	add_ended(f, 3, 1, OUTCOME_ANSWERED, 200, 812, 40);
+	add_hop(f, 2, 1);
+	add_hop(f, 3, 1);
+	book_all(f);
+	assert_string_equal(ask(f, CALL_ROW), "done||1|2|852|812|41");
+	assert_string_equal(ask(f, "SELECT group_concat(billed) FROM attempts"), "1,0,1");
+}
+
 static void what_only_the_gateway_was_told_is_billed_and_nobodys_result(void **state)
 {
 	struct fixture *f = *state;
@@ -687,6 +722,8 @@ int main(void)
 		FIXTURE_TEST(a_finding_follows_what_is_said_and_goes_when_it_is_taken_back),
 		FIXTURE_TEST(an_answer_is_kept_only_where_the_booking_brings_it),
 		FIXTURE_TEST(a_call_that_was_passed_on_is_one_attempt_and_one_bill),
+		FIXTURE_TEST(what_a_gateway_asks_again_is_billed_again),
+		FIXTURE_TEST(of_two_answers_to_a_gateway_one_is_the_bill_of_its_caller),
 		FIXTURE_TEST(what_only_the_gateway_was_told_is_billed_and_nobodys_result),
 		FIXTURE_TEST(an_answer_that_the_gateway_gave_without_its_cost_is_the_result),
 		FIXTURE_TEST(a_gateway_that_asks_for_something_else_is_a_caller_like_any),
