@@ -18,6 +18,7 @@ const char *attempt_outcome_name(enum attempt_outcome outcome)
 	static const char *const names[OUTCOME_COUNT] = {
 		[OUTCOME_ANSWERED] = "answered",
 		[OUTCOME_STATUS] = "status",
+		[OUTCOME_FAILED] = "failed",
 		[OUTCOME_CUT] = "cut",
 		[OUTCOME_NOT_DELIVERED] = "not_delivered",
 		[OUTCOME_NO_ANSWER] = "no_answer",
@@ -46,10 +47,20 @@ static bool is_lost(const struct call *call)
 	return call->delivered == DELIVERED_NONE || call->delivered == DELIVERED_PART;
 }
 
+/* What we cannot read may well be one. */
+static bool is_no_answer(const struct call *call)
+{
+	bool empty = call->answer_use == ANSWER_FOLLOWED && call->response_body_bytes == 0;
+
+	return call->answer_failed || empty;
+}
+
 static enum attempt_outcome outcome_of_answer(const struct call *call)
 {
 	if (!is_success(call))
 		return OUTCOME_STATUS;
+	if (is_no_answer(call))
+		return OUTCOME_FAILED;
 	if (is_lost(call))
 		return OUTCOME_NOT_DELIVERED;
 	return call->answer_unfinished ? OUTCOME_CUT : OUTCOME_ANSWERED;

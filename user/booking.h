@@ -21,6 +21,7 @@ enum attempt_outcome {
 	OUTCOME_OPEN,	       /* its answer may still come */
 	OUTCOME_ANSWERED,      /* 2xx, whole, and its client read it */
 	OUTCOME_STATUS,	       /* any other final status */
+	OUTCOME_FAILED,	       /* 2xx, whole, and no answer: an error, a page for people, nothing at all */
 	OUTCOME_CUT,	       /* 2xx, but the answer ended before its end */
 	OUTCOME_NOT_DELIVERED, /* 2xx, whole, but the client did not read all of it */
 	OUTCOME_NO_ANSWER,     /* the server closed */
@@ -29,7 +30,7 @@ enum attempt_outcome {
 	OUTCOME_UNKNOWN,       /* bytes are missing that would say it */
 	OUTCOME_COUNT,
 };
-/* NULL for OUTCOME_OPEN, else "answered", "status", "cut", "not_delivered", "no_answer", ... */
+/* NULL for OUTCOME_OPEN, else "answered", "status", "failed", "cut", "not_delivered", "no_answer", ... */
 const char *attempt_outcome_name(enum attempt_outcome outcome);
 
 #define BOOKING_PATH_MAX 256

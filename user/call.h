@@ -195,6 +195,7 @@ struct call {
 	/* what a model's answer says (usage.h); response_complete is about HTTP alone */
 	bool answer_complete;	/* its terminal marker was seen */
 	bool answer_unfinished; /* it began as we know them, and has no end yet */
+	bool answer_failed;	/* it is none: it says that it failed, or is a page for people to read */
 	struct usage usage;
 	unsigned int usage_refused;  /* counts that were strings, negative or beyond 2^53: not in usage */
 	struct bytes finish_reason;  /* as the model said it; empty = it said none */

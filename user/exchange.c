@@ -316,6 +316,7 @@ static void tell_usage(struct exchange *exchange)
 	call->usage_refused = answer.refused;
 	call->answer_complete = answer.complete;
 	call->answer_unfinished = answer.unfinished;
+	call->answer_failed = answer.failed;
 	call->finish_reason = answer.finish_reason;
 	call->response_id = answer.id;
 	call->response_model = answer.model;

@@ -50,7 +50,7 @@ const char *const store_migrations[STORE_VERSION] = {
 	"  run TEXT NOT NULL,\n"
 	"  t REAL NOT NULL,                 -- first byte of the request\n"
 	"  sent_at REAL, status_at REAL, complete_at REAL, closed_at REAL,\n"
-	"  outcome TEXT,                    -- NULL: open; answered, status, cut, not_delivered, no_answer, client_gave_up, ...\n"
+	"  outcome TEXT,                    -- NULL: open; answered, status, failed, cut, not_delivered, no_answer, client_gave_up, ...\n"
 	"  over INTEGER NOT NULL,           -- nothing more will come of it\n"
 	"  status INTEGER,                  -- HTTP\n"
 	"  delivered TEXT, closed_first TEXT,\n"

@@ -23,6 +23,7 @@ struct usage_reader {
 	size_t data_size;	  /* of all of it */
 	unsigned int texts;	  /* whole JSON texts that came, up to 2 */
 	bool array;		  /* the JSON text is an array of answers */
+	bool page;		  /* HTML or the like */
 	bool gap;
 };
 
@@ -130,6 +131,7 @@ static void find_framing(struct usage_reader *reader, struct bytes *input)
 		reader->framing = FRAMING_EVENTS;
 	else
 		reader->framing = FRAMING_OTHER;
+	reader->page = input->data[0] == '<';
 }
 
 void usage_reader_feed(struct usage_reader *reader, struct bytes entity)
@@ -204,6 +206,7 @@ void usage_reader_answer(const struct usage_reader *reader, struct model_answer 
 		.usage = usage_reading_counts(reading),
 		.refused = reading->refused,
 		.complete = is_complete(reader),
+		.failed = reader->stands.failed || reader->page,
 		.finish_reason = text_of(&reading->finish_reason),
 		.id = text_of(&reading->id),
 		.model = text_of(&reading->model),

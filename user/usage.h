@@ -29,6 +29,7 @@ struct model_answer {
 	unsigned int refused; /* counts that were strings, negative, fractions, or beyond USAGE_TOKENS_MAX: they are -1 */
 	bool complete;	      /* its terminal marker came; or it was one whole JSON text of a kind that needs none */
 	bool unfinished;      /* it began in a form that we know, and has no end yet; never after a gap, which may hold it */
+	bool failed;	      /* it is none: it says that it failed, or is a page for people to read */
 	/* "queued" and "in_progress" where the caller is to fetch the answer later. */
 	struct bytes finish_reason, id, model; /* empty = not said; they live as long as the reader */
 };

@@ -215,6 +215,7 @@ static void take_type(struct usage_reading *now, struct bytes type)
 		     bytes_starts_with(type, BYTES("response.")) || bytes_starts_with(type, BYTES("interaction."));
 	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
 		now->terminal = now->terminal || bytes_equal(type, bytes_of_string(last[i]));
+	now->failed = now->failed || bytes_equal(type, BYTES("response.failed"));
 }
 
 static void take_status(struct usage_reading *now, const struct json_stream *json)
@@ -232,6 +233,7 @@ static void take_status(struct usage_reading *now, const struct json_stream *jso
 		now->known = now->terminal = true;
 		keep_first(&now->finish_reason, json);
 	}
+	now->failed = now->failed || bytes_equal(status, BYTES("failed")) || bytes_equal(status, BYTES("cancelled"));
 }
 
 static void take_choice(struct usage_reading *now, enum json_stream_step step)
@@ -302,6 +304,12 @@ static void take_text(struct usage_reading *now, enum mark mark, const struct js
 	}
 }
 
+/* null, false and "" say that there was none. */
+static bool is_error(enum json_stream_step step, struct bytes text)
+{
+	return step != JSON_STREAM_NULL && step != JSON_STREAM_FALSE && !(step == JSON_STREAM_STRING && text.size == 0);
+}
+
 void usage_reading_take(struct usage_reading *now, enum json_stream_step step, const struct json_stream *json)
 {
 	unsigned int says = what_says(json_stream_path(json));
@@ -314,8 +322,8 @@ void usage_reading_take(struct usage_reading *now, enum json_stream_step step, c
 		take_choice_index(now, json_stream_text(json));
 	else if (says == MARK_DONE)
 		take_done(now, step);
-	else if (says == MARK_ERROR && step != JSON_STREAM_NULL)
-		now->failed = true;
+	else if (says == MARK_ERROR)
+		now->failed = now->failed || is_error(step, json_stream_text(json));
 	else if (says == MARK_STOP_REASON && step == JSON_STREAM_NULL)
 		now->known = now->marker_due = true;
 	else if (step == JSON_STREAM_STRING)

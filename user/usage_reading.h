@@ -45,7 +45,7 @@ struct usage_reading {
 	bool terminal;	    /* its marker came */
 	bool stopped;	    /* the reason came, and the marker is to follow: counts are final */
 	bool marker_due;    /* a marker was there and says: not yet */
-	bool failed;	    /* an error stands in place of an answer */
+	bool failed;	    /* an error stands in place of an answer, or of the rest of it */
 	uint64_t choices, finished_choices;
 	unsigned int choice; /* the one being read */
 	bool choice_finished;

@@ -190,6 +190,50 @@ static void a_gateway_error_is_a_status(void **state)
 	assert_false(last_attempt()->billed);
 }
 
+#define STREAM(events) "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" events
+#define PLAIN(type, size, body) "HTTP/1.1 200 OK\r\nContent-Type: " type "\r\nContent-Length: " size "\r\n\r\n" body
+
+static void a_success_that_holds_no_answer_has_failed(void **state)
+{
+	static const struct {
+		const char *answer;
+		enum attempt_outcome outcome;
+		bool billed;
+	} rows[] = {
+		{PLAIN("application/json", "24", "{\"error\":{\"code\":\"bad\"}}"), OUTCOME_FAILED, false},
+		{PLAIN("application/json", "22", "{\"error\":\"overloaded\"}"), OUTCOME_FAILED, false},
+		{PLAIN("application/json", "69", "{\"status\":\"failed\",\"error\":{\"code\":\"x\"},\"usage\":{\"input_tokens\":500}}"),
+		 OUTCOME_FAILED, true},
+		{PLAIN("application/json", "22", "{\"status\":\"cancelled\"}"), OUTCOME_FAILED, false},
+		{STREAM("data: {\"choices\":[{\"index\":0}]}\n\ndata: {\"error\":{\"code\":500}}\n\ndata: [DONE]\n\n"),
+		 OUTCOME_FAILED, false},
+		{STREAM("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n"),
+		 OUTCOME_FAILED, false},
+		{STREAM("data: {\"type\":\"response.failed\"}\n\n"), OUTCOME_FAILED, false},
+		{PLAIN("text/html", "18", "<html>login</html>"), OUTCOME_FAILED, false},
+		{PLAIN("application/json", "0", ""), OUTCOME_FAILED, false},
+		{"HTTP/1.1 204 No Content\r\n\r\n", OUTCOME_FAILED, false},
+		/* these are answers */
+		{PLAIN("application/json", "35", "{\"status\":\"completed\",\"error\":null}"), OUTCOME_ANSWERED, false},
+		{PLAIN("application/json", "21", "{\"error\":\"\",\"data\":1}"), OUTCOME_ANSWERED, false},
+		{PLAIN("application/json", "36", "{\"status\":\"incomplete\",\"error\":null}"), OUTCOME_ANSWERED, false},
+		{PLAIN("audio/mpeg", "3", "ID3"), OUTCOME_ANSWERED, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint32_t c = scene_connect(&scene, 4711);
+
+		scene_send(&scene, c, WIRE_BUILD_CLIENT, REQUEST);
+		scene_send(&scene, c, WIRE_BUILD_SERVER, rows[i].answer);
+		scene_close(&scene, c, WIRE_BUILD_SERVER);
+		scene_close(&scene, c, WIRE_BUILD_CLIENT);
+		if (last_attempt()->outcome != rows[i].outcome || last_attempt()->billed != rows[i].billed)
+			fail_msg("%s: outcome %d, billed %d", rows[i].answer, last_attempt()->outcome, last_attempt()->billed);
+		assert_true(last_attempt()->over);
+	}
+}
+
 static void an_answer_that_ends_early_is_cut(void **state)
 {
 	uint32_t c = scene_connect(&scene, 4711);
@@ -397,6 +441,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_calls_are_not_booked, start, end),
 		cmocka_unit_test_setup_teardown(secrets_are_in_no_booking, start, end),
 		cmocka_unit_test_setup_teardown(a_gateway_error_is_a_status, start, end),
+		cmocka_unit_test_setup_teardown(a_success_that_holds_no_answer_has_failed, start, end),
 		cmocka_unit_test_setup_teardown(an_answer_that_ends_early_is_cut, start, end),
 		cmocka_unit_test_setup_teardown(an_answer_that_nobody_reads_is_not_delivered, start, end),
 		cmocka_unit_test_setup_teardown(a_server_that_closes_gave_no_answer, start, end),
