@@ -232,6 +232,8 @@ static int keep_result(struct store *store, const char *key, const struct booked
 static int record(struct booker *booker, struct call_row *row, const struct booked_attempt *attempt, struct stored *stored)
 {
 	hex_of(attempt->facts.id, CALL_ID_BYTES, row->result_attempt);
+	if (stored->used && !attempt->billed)
+		return 0; /* what a gateway was told of its cost stays */
 	row->tokens = (struct store_tokens){-1, -1, -1, -1};
 	if (attempt->billed)
 		row->tokens = (struct store_tokens){attempt->usage.input_tokens, attempt->usage.output_tokens,
@@ -243,12 +245,21 @@ static int record(struct booker *booker, struct call_row *row, const struct book
 	return mark_used(booker->store, stored->seq, true);
 }
 
+/* What was recorded says nothing that we can read of its cost, and is kept nowhere: a better one takes its place. */
+static bool is_without_cost(const struct call_row *row)
+{
+	return row->result_attempt[0] && row->tokens.input < 0 && row->tokens.output < 0 && !row->has_result;
+}
+
 /* It turned out that its client had not read all of it. */
 static int unrecord(struct booker *booker, struct call_row *row, struct stored *stored)
 {
-	int err = mark_used(booker->store, stored->seq, false);
+	int64_t wasted = row->wasted;
+	int err = call_row_forget(booker->store, row);
 
 	stored->used = false;
+	if (stored->billed)
+		row->wasted = wasted; /* the caller adds it */
 	if (!err)
 		err = call_row_fall_back(booker->store, row);
 	if (!err && !row->result_attempt[0] && row->status == CALL_DONE && !row->has_result)
@@ -326,15 +337,18 @@ static int book_call(struct booker *booker, const struct booked_attempt *attempt
 {
 	int64_t wasted_before = stored->is_new || stored->used ? 0 : stored->tokens;
 	bool keep = false;
+	bool answered = attempt->outcome == OUTCOME_ANSWERED;
 	int err = 0;
 
 	describe(booker, row, attempt);
 	row->attempts += stored->is_new;
 	row->billed += attempt->billed - stored->billed;
-	if (attempt->outcome == OUTCOME_ANSWERED && (stored->used || !row->result_attempt[0])) {
+	if (answered && !stored->used && attempt->billed && is_without_cost(row))
+		err = call_row_forget(booker->store, row);
+	if (!err && answered && (stored->used || !row->result_attempt[0])) {
 		keep = attempt->result && !row->has_result;
 		err = record(booker, row, attempt, stored);
-	} else if (stored->used && attempt->outcome != OUTCOME_ANSWERED) {
+	} else if (!err && stored->used && !answered) {
 		err = unrecord(booker, row, stored);
 	}
 	row->wasted += (stored->used ? 0 : tokens_of(attempt)) - wasted_before;

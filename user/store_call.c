@@ -152,6 +152,36 @@ static int64_t known(int64_t tokens)
 	return tokens > 0 ? tokens : 0;
 }
 
+static int64_t number_of(const char *id)
+{
+	uint8_t bytes[CALL_ID_BYTES] = {0};
+	unsigned int byte;
+	int64_t number;
+
+	for (size_t i = 0; i < sizeof(bytes) && sscanf(id + 2 * i, "%2x", &byte) == 1; i++)
+		bytes[i] = (uint8_t)byte;
+	memcpy(&number, bytes, sizeof(number));
+	return number;
+}
+
+int call_row_forget(struct store *store, struct call_row *row)
+{
+	sqlite3_stmt *statement;
+
+	if (!row->result_attempt[0])
+		return 0;
+	statement = store_prepare(store, "UPDATE attempts SET used = 0 WHERE id_number = ?1 OR parent = ?2");
+	if (!statement)
+		return -EIO;
+	sqlite3_bind_int64(statement, 1, number_of(row->result_attempt));
+	sqlite3_bind_text(statement, 2, row->result_attempt, -1, SQLITE_TRANSIENT);
+	sqlite3_step(statement);
+	row->wasted += known(row->tokens.input) + known(row->tokens.output);
+	row->result_attempt[0] = '\0';
+	row->tokens = (struct store_tokens){-1, -1, -1, -1};
+	return store_finish(store, statement, "write to");
+}
+
 static int take_spare(struct store *store, struct call_row *row, int64_t *ret_seq)
 {
 	sqlite3_stmt *statement = store_statement(store, STATEMENT_SPARE_ATTEMPT);
@@ -181,8 +211,6 @@ int call_row_fall_back(struct store *store, struct call_row *row)
 	int64_t seq = 0;
 	int err;
 
-	row->result_attempt[0] = '\0';
-	row->tokens = (struct store_tokens){-1, -1, -1, -1};
 	err = take_spare(store, row, &seq);
 	if (err || seq == 0)
 		return err;

@@ -161,6 +161,35 @@ static void take_back(struct call_row *row, struct end *hop, const struct end *p
 	call_row_abandon(row, reason);
 }
 
+/* What is recorded came through the gateway without its cost. The hop says it, and is not the parent's bill but its own. */
+static void lend_cost(struct call_row *row, struct end *hop, struct end *parent)
+{
+	if (!hop->used)
+		row->wasted -= sum_of(hop);
+	hop->used = parent->used = true;
+	snprintf(row->result_attempt, sizeof(row->result_attempt), "%s", parent->id);
+	row->tokens = hop->tokens;
+	row->usage_whole = hop->final && row->tokens.input >= 0 && row->tokens.output >= 0;
+}
+
+static bool has_cost(const struct call_row *row)
+{
+	return row->tokens.input >= 0 || row->tokens.output >= 0;
+}
+
+/* The hop said nothing of its cost: its place is the parent's. */
+static void hand_over(struct call_row *row, struct end *hop, struct end *parent)
+{
+	hop->used = false;
+	parent->used = true;
+	snprintf(row->result_attempt, sizeof(row->result_attempt), "%s", parent->id);
+	if (!parent->billed)
+		return;
+	row->wasted -= sum_of(parent);
+	row->tokens = parent->tokens;
+	row->usage_whole = parent->final && row->tokens.input >= 0 && row->tokens.output >= 0;
+}
+
 int store_book_hop(struct store *store, const struct booked_hop *booked)
 {
 	struct end hop, parent;
@@ -178,11 +207,11 @@ int store_book_hop(struct store *store, const struct booked_hop *booked)
 		row.attempts--;
 		if (hop.billed && parent.billed && (answered || !hop.used))
 			err = bill_once(store, &row, &hop, &parent);
-		else if (hop.used && answered) {
-			hop.used = false; /* nobody said what it cost */
-			parent.used = true;
-			snprintf(row.result_attempt, sizeof(row.result_attempt), "%s", parent.id);
-		} else if (hop.used)
+		else if (hop.billed && answered && (hop.used || (parent.used && was_answered(&hop) && !has_cost(&row))))
+			lend_cost(&row, &hop, &parent);
+		else if (hop.used && answered)
+			hand_over(&row, &hop, &parent);
+		else if (hop.used)
 			take_back(&row, &hop, &parent, booked->at_ns);
 		if (!err)
 			err = call_row_write(store, &row);

@@ -105,9 +105,14 @@ bool call_row_is_reserved(const struct call_row *row, int64_t now_ns);
 void call_row_let_go(struct call_row *row);
 void call_row_abandon(struct call_row *row, const char *reason);
 /*
- * There is no recorded answer any more: the first other one of this call that
- * was read whole takes its place, and what it cost is no waste any more. Where
- * there is none, result_attempt stays empty. The caller writes the row.
+ * Its recorded answer is recorded no more: what it cost is waste. A kept result
+ * stays where it is. The caller writes the row.
+ */
+int call_row_forget(struct store *store, struct call_row *row);
+/*
+ * No answer is recorded: one of this call that was read whole takes its place,
+ * and what it cost is no waste any more. Where there is none, result_attempt
+ * stays empty. The caller writes the row.
  */
 int call_row_fall_back(struct store *store, struct call_row *row);
 

@@ -407,6 +407,68 @@ static void an_answer_that_the_gateway_gave_without_its_cost_is_the_result(void 
 	assert_string_equal(ask(f, "SELECT substr(result_attempt, 1, 2) FROM calls"), "01");
 }
 
+static void what_only_the_hop_says_of_the_cost_is_no_waste(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, -1, -1); /* recorded first */
+	add_ended(f, 2, 1, OUTCOME_CUT, 200, 812, 7);
+	add_ended(f, 3, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	for (int round = 0; round < 2; round++) { /* what was said already changes nothing */
+		add_hop(f, 2, 1);
+		add_hop(f, 3, 1);
+		book_all(f);
+		assert_string_equal(ask(f, CALL_ROW), "done||1|2|819|812|41");
+		assert_string_equal(ask(f, "SELECT substr(result_attempt, 1, 2) FROM calls"), "01");
+		assert_string_equal(ask(f, "SELECT SUM(prompt_tokens + output_tokens) FROM attempts WHERE billed AND NOT used"), "819");
+		book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, -1, -1);
+	}
+	book_ended(f, 1, 1, OUTCOME_NOT_DELIVERED, 200, -1, -1);
+	assert_string_equal(ask(f, CALL_ROW), "abandoned|not_delivered|1|2|1672||");
+	assert_string_equal(ask(f, "SELECT SUM(used) FROM attempts"), "0");
+}
+
+static void a_kept_result_lends_its_cost_too(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, -1, -1);
+	assert_true(commit(f, key_text(1), "kept"));
+	add_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	book_all(f);
+	assert_string_equal(ask(f, CALL_ROW), "done||2|1|853||");
+	add_hop(f, 2, 1);
+	book_all(f);
+	assert_string_equal(ask(f, CALL_ROW), "done||1|1|0|812|41");
+}
+
+static void a_hop_without_cost_leaves_the_result_to_its_caller(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 2, 1, OUTCOME_ANSWERED, 200, -1, -1);
+	assert_true(commit(f, key_text(1), "kept"));
+	add_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	add_hop(f, 2, 1);
+	book_all(f);
+	assert_string_equal(ask(f, CALL_ROW), "done||1|1|0|812|41");
+}
+
+static void an_answer_that_says_its_cost_takes_the_place_of_one_that_does_not(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, -1, -1);
+	assert_string_equal(ask(f, CALL_ROW), "done||1|0|0||");
+	for (int round = 0; round < 2; round++) { /* what was said already changes nothing */
+		book_open(f, 2, 1);
+		book_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+		book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, -1, -1);
+		assert_string_equal(ask(f, CALL_ROW), "done||2|1|0|812|41");
+		assert_string_equal(ask(f, "SELECT group_concat(used) FROM attempts"), "0,1");
+	}
+}
+
 static void a_gateway_that_asks_for_something_else_is_a_caller_like_any(void **state)
 {
 	struct fixture *f = *state;
@@ -726,6 +788,10 @@ int main(void)
 		FIXTURE_TEST(of_two_answers_to_a_gateway_one_is_the_bill_of_its_caller),
 		FIXTURE_TEST(what_only_the_gateway_was_told_is_billed_and_nobodys_result),
 		FIXTURE_TEST(an_answer_that_the_gateway_gave_without_its_cost_is_the_result),
+		FIXTURE_TEST(what_only_the_hop_says_of_the_cost_is_no_waste),
+		FIXTURE_TEST(a_kept_result_lends_its_cost_too),
+		FIXTURE_TEST(a_hop_without_cost_leaves_the_result_to_its_caller),
+		FIXTURE_TEST(an_answer_that_says_its_cost_takes_the_place_of_one_that_does_not),
 		FIXTURE_TEST(a_gateway_that_asks_for_something_else_is_a_caller_like_any),
 		FIXTURE_TEST(of_two_who_ask_one_is_told_to_go_on),
 		FIXTURE_TEST(a_reservation_ends_with_its_lease),
