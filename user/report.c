@@ -110,13 +110,19 @@ static uint64_t known(int64_t tokens)
 	return tokens > 0 ? (uint64_t)tokens : 0;
 }
 
+/* What is said of a hop is said of its caller too, but for what a gateway asked again and paid again. */
+static bool is_counted(const struct store_attempt_row *row)
+{
+	return !row->is_hop || (row->billed && !row->used);
+}
+
 static void add_attempt(struct report_sums *sums, const struct store_attempt_row *row, bool priced, double cost)
 {
 	uint64_t input = known(row->tokens.input), output = known(row->tokens.output);
 
 	sums->attempts += !row->is_hop;
 	sums->billed += row->billed;
-	sums->duplicates += row->finding != NULL;
+	sums->duplicates += row->finding != NULL && is_counted(row);
 	sums->hole_bytes += known(row->holes);
 	if (!row->billed)
 		return;

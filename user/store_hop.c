@@ -143,22 +143,25 @@ static int bill_once(struct store *store, struct call_row *row, struct end *hop,
 	return err;
 }
 
-/* The gateway was answered, whoever asked it was not. */
-static void take_back(struct call_row *row, struct end *hop, const struct end *parent, int64_t now_ns)
+/* The gateway was answered, whoever asked it was not. Another answer may have been. */
+static int take_back(struct store *store, struct call_row *row, struct end *hop, const struct end *parent, int64_t now_ns)
 {
 	char reason[64];
+	int err;
 
 	hop->used = false;
 	row->wasted += hop->billed ? sum_of(hop) : 0;
 	row->result_attempt[0] = '\0';
 	row->tokens = (struct store_tokens){-1, -1, -1, -1};
-	if (row->has_result || call_row_is_reserved(row, now_ns) || row->status != CALL_DONE)
-		return;
+	err = call_row_fall_back(store, row);
+	if (err || row->result_attempt[0] || row->has_result || call_row_is_reserved(row, now_ns) || row->status != CALL_DONE)
+		return err;
 	if (strcmp(parent->outcome, "status") == 0)
 		snprintf(reason, sizeof(reason), "status_%u", parent->status);
 	else
 		snprintf(reason, sizeof(reason), "%s", parent->outcome);
 	call_row_abandon(row, reason);
+	return 0;
 }
 
 /* What is recorded came through the gateway without its cost. The hop says it, and is not the parent's bill but its own. */
@@ -212,7 +215,7 @@ int store_book_hop(struct store *store, const struct booked_hop *booked)
 		else if (hop.used && answered)
 			hand_over(&row, &hop, &parent);
 		else if (hop.used)
-			take_back(&row, &hop, &parent, booked->at_ns);
+			err = take_back(store, &row, &hop, &parent, booked->at_ns);
 		if (!err)
 			err = call_row_write(store, &row);
 	}

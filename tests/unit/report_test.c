@@ -17,6 +17,7 @@
 
 #include "duration.h"
 #include "report.h"
+#include "report_parts.h"
 
 #define DAY 86400.0
 #define NONE {-1, -1, -1, -1}
@@ -98,7 +99,7 @@ static void add(struct report *report)
 						 .holes = 3,
 						 .at_s = 2 * DAY};
 	const struct store_attempt_row hop = {
-		.model = "m", .process = "gateway", .path = "/p", .is_hop = true, .tokens = NONE, .at_s = DAY};
+		.model = "m", .process = "gateway", .path = "/p", .finding = "llm_repeat", .is_hop = true, .tokens = NONE, .at_s = DAY};
 	const struct store_attempt_row unpriced = {
 		.process = "job", .billed = true, .used = true, .tokens = {1, 2, -1, -1}, .at_s = DAY};
 
@@ -111,6 +112,31 @@ static void add(struct report *report)
 	assert_int_equal(report_attempt(report, &unpriced), 0);
 	assert_int_equal(report_blind(report, &(struct store_blind_row){.process = "agent", .kind = "tls", .at_s = DAY}), 0);
 	report_runs(report, 7, 1);
+}
+
+static uint64_t duplicates_of(const struct store_attempt_row *row)
+{
+	struct report *report = report_new(NULL);
+	uint64_t duplicates;
+
+	assert_int_equal(report_attempt(report, row), 0);
+	duplicates = report_total(report)->duplicates;
+	report_free(report);
+	return duplicates;
+}
+
+static void a_hop_is_a_duplicate_of_its_own_only_where_it_was_paid_again(void **state)
+{
+	struct store_attempt_row row = {.finding = "llm_billed_twice", .is_hop = true, .tokens = NONE, .at_s = DAY};
+
+	(void)state;
+	assert_int_equal(duplicates_of(&row), 0);
+	row.billed = true;
+	assert_int_equal(duplicates_of(&row), 1);
+	row.used = true; /* the cost of its caller's answer */
+	assert_int_equal(duplicates_of(&row), 0);
+	row.is_hop = false;
+	assert_int_equal(duplicates_of(&row), 1);
 }
 
 static void every_row_counts_where_it_belongs(void **state)
@@ -282,6 +308,7 @@ int main(void)
 		cmocka_unit_test(each_operation_holds_where_it_should),
 		cmocka_unit_test(what_is_not_known_holds_nothing),
 		cmocka_unit_test(what_is_no_assertion_is_refused),
+		cmocka_unit_test(a_hop_is_a_duplicate_of_its_own_only_where_it_was_paid_again),
 		cmocka_unit_test(every_row_counts_where_it_belongs),
 		cmocka_unit_test(an_empty_store_has_an_empty_report),
 		cmocka_unit_test(names_of_others_are_harmless_in_every_form),

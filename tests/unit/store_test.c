@@ -395,6 +395,20 @@ static void what_only_the_gateway_was_told_is_billed_and_nobodys_result(void **s
 	assert_string_equal(ask(f, CALL_ROW), "done||2|2|853|812|40");
 }
 
+static void another_answer_takes_the_place_of_one_that_only_the_gateway_got(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	add_ended(f, 1, 1, OUTCOME_STATUS, 504, -1, -1);
+	add_ended(f, 4, 1, OUTCOME_ANSWERED, 200, 812, 40);
+	book_all(f);
+	assert_string_equal(ask(f, CALL_ROW), "done||3|2|852|812|41");
+	add_hop(f, 2, 1);
+	book_all(f);
+	assert_string_equal(ask(f, CALL_ROW), "done||2|2|853|812|40");
+}
+
 static void an_answer_that_the_gateway_gave_without_its_cost_is_the_result(void **state)
 {
 	struct fixture *f = *state;
@@ -787,6 +801,7 @@ int main(void)
 		FIXTURE_TEST(what_a_gateway_asks_again_is_billed_again),
 		FIXTURE_TEST(of_two_answers_to_a_gateway_one_is_the_bill_of_its_caller),
 		FIXTURE_TEST(what_only_the_gateway_was_told_is_billed_and_nobodys_result),
+		FIXTURE_TEST(another_answer_takes_the_place_of_one_that_only_the_gateway_got),
 		FIXTURE_TEST(an_answer_that_the_gateway_gave_without_its_cost_is_the_result),
 		FIXTURE_TEST(what_only_the_hop_says_of_the_cost_is_no_waste),
 		FIXTURE_TEST(a_kept_result_lends_its_cost_too),
