@@ -46,11 +46,17 @@ static bool is_expired(const struct call_row *row, const struct store_claim *cla
 	return claim->ttl_ns > 0 && row->updated_ns + claim->ttl_ns <= claim->world->now_ns;
 }
 
+/* It was asked for by name and never committed; but the wire saw its answer, and that was read whole. */
+static bool is_answered(const struct call_row *row)
+{
+	return row->exists && row->status == CALL_PENDING && row->result_attempt[0];
+}
+
 static enum store_answer answer_of(const struct call_row *row, const struct store_claim *claim)
 {
 	if (!row->exists || row->status == CALL_ABANDONED)
 		return STORE_RESERVED;
-	if (row->status == CALL_DONE)
+	if (row->status == CALL_DONE || (is_answered(row) && why_left(row, claim->world)))
 		return is_expired(row, claim) ? STORE_RESERVED : STORE_DONE;
 	return is_own(row, claim) || why_left(row, claim->world) ? STORE_RESERVED : STORE_PENDING;
 }
@@ -246,12 +252,18 @@ static int close_attempts(struct store *store, const char *key, const char *reas
 	return store_finish(store, statement, "write to");
 }
 
-static int abandon(struct store *store, struct call_row *row, const struct store_world *world, const char *reason)
+/* Nobody is at it any more. */
+static int close_call(struct store *store, struct call_row *row, const struct store_world *world, const char *reason)
 {
 	int err = close_attempts(store, row->key, reason);
 
-	call_row_abandon(row, reason);
-	row->updated_ns = world->now_ns;
+	if (is_answered(row)) {
+		row->status = CALL_DONE;
+		call_row_let_go(row);
+	} else {
+		call_row_abandon(row, reason);
+		row->updated_ns = world->now_ns;
+	}
 	return err ? err : call_row_write(store, row);
 }
 
@@ -288,8 +300,8 @@ static int abandon_what_was_left(struct store *store, const struct store_world *
 		reason = err || !row.exists ? NULL : why_left(&row, world);
 		if (!reason)
 			continue;
-		err = abandon(store, &row, world, reason);
-		*ret_count += !err;
+		err = close_call(store, &row, world, reason);
+		*ret_count += !err && row.status == CALL_ABANDONED;
 	}
 	buffer_done(&keys);
 	return err;

@@ -495,6 +495,15 @@ static void a_gateway_that_asks_for_something_else_is_a_caller_like_any(void **s
 	assert_string_equal(ask(f, CALL_ROW), "done||1|1|0|5|5\ndone||1|1|0|5|5");
 }
 
+static void sweep(struct fixture *f, int64_t ttl_ns, uint64_t abandoned, uint64_t removed)
+{
+	struct store_swept swept;
+
+	assert_int_equal(store_sweep(f->store, &f->world, ttl_ns, &swept), 0);
+	assert_int_equal(swept.abandoned, abandoned);
+	assert_int_equal(swept.removed, removed);
+}
+
 /* ---- asking first ---- */
 
 static void of_two_who_ask_one_is_told_to_go_on(void **state)
@@ -605,6 +614,21 @@ static void the_wire_leaves_a_reservation_to_its_holder(void **state)
 	assert_string_equal(ask(f, THE_SUM), "done|1|853");
 }
 
+static void what_was_answered_is_done_though_its_holder_never_said_so(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(reserve(f, key_text(1), 100), STORE_RESERVED);
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	assert_int_equal(reserve(f, key_text(1), 100), STORE_PENDING);
+	f->world.now_ns += 100 * SECOND;
+	assert_int_equal(reserve(f, key_text(1), 100), STORE_DONE);
+	sweep(f, 0, 0, 0);
+	assert_string_equal(ask(f, CALL_ROW), "done||1|1|0|812|41");
+	assert_string_equal(ask(f, "SELECT owner, lease FROM calls"), "|");
+	assert_int_equal(reserve(f, key_text(1), 100), STORE_DONE);
+}
+
 static void what_is_older_than_its_time_is_done_anew(void **state)
 {
 	struct fixture *f = *state;
@@ -621,15 +645,6 @@ static void what_is_older_than_its_time_is_done_anew(void **state)
 }
 
 /* ---- what was left ---- */
-
-static void sweep(struct fixture *f, int64_t ttl_ns, uint64_t abandoned, uint64_t removed)
-{
-	struct store_swept swept;
-
-	assert_int_equal(store_sweep(f->store, &f->world, ttl_ns, &swept), 0);
-	assert_int_equal(swept.abandoned, abandoned);
-	assert_int_equal(swept.removed, removed);
-}
 
 static bool is_1001(uint32_t pid, uint64_t start_ns)
 {
@@ -817,6 +832,7 @@ int main(void)
 		FIXTURE_TEST(a_call_of_ones_own_does_not_block),
 		FIXTURE_TEST(a_process_with_the_same_pid_and_another_start_is_another),
 		FIXTURE_TEST(the_wire_leaves_a_reservation_to_its_holder),
+		FIXTURE_TEST(what_was_answered_is_done_though_its_holder_never_said_so),
 		FIXTURE_TEST(what_is_older_than_its_time_is_done_anew),
 		FIXTURE_TEST(a_call_whose_lease_is_over_is_abandoned_and_taken_over),
 		FIXTURE_TEST(a_call_whose_owner_is_gone_is_abandoned_before_its_lease),
