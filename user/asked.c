@@ -174,7 +174,9 @@ struct store_claim asking_claim(const struct asking *asking, const char *owner)
 		.ttl_ns = asking->line.ttl_ns,
 	};
 
-	claim.process_count = process_ancestors(claim.process, STORE_ANCESTORS_MAX);
+	/* A job lives on between `reserve` and `commit`; of `once` there may be many in one job. */
+	claim.process_count = process_and_ancestors((uint32_t)(asking->verb == COMMAND_LINE_ONCE ? getpid() : getppid()),
+						    claim.process, STORE_ANCESTORS_MAX);
 	return claim;
 }
 

@@ -31,6 +31,7 @@ struct once {
 	bool over;
 	int status; /* as a shell reports it */
 	bool too_long;
+	bool lost_hold; /* the lease was over, and somebody else went on */
 };
 
 /* ---- the command ---- */
@@ -114,11 +115,16 @@ static void renew(struct once *once)
 {
 	struct store_claim claim = asking_claim(&once->asking, "once");
 	struct store_world now;
+	bool held;
 
 	process_world(&now);
 	claim.world = &now;
-	if (store_renew(once->asking.store, &claim))
+	if (store_renew(once->asking.store, &claim, &held)) {
 		asking_failed(&once->asking, 0);
+	} else if (!held && !once->lost_hold) {
+		once->lost_hold = true;
+		fprintf(stderr, "nightclerk once: the lease was over before it could be renewed: somebody else may have begun\n");
+	}
 }
 
 static void follow(struct once *once)
@@ -168,12 +174,16 @@ static int ask(struct once *once)
 	return asked_print(buffer_bytes(&asking->result)) ? EXIT_NOT_STARTED : 0;
 }
 
+/* Its own reservation alone: of another one's owner, who may be in a container, we know nothing. */
 static void give_back(struct once *once, const char *reason)
 {
 	struct store_claim claim = asking_claim(&once->asking, "once");
-	bool pending;
+	struct store_world world = *claim.world;
+	enum store_release release;
 
-	if (store_release(once->asking.store, &claim, reason, &pending))
+	world.is_gone = NULL;
+	claim.world = &world;
+	if (store_release(once->asking.store, &claim, reason, &release))
 		asking_failed(&once->asking, 0);
 }
 

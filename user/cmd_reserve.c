@@ -61,11 +61,16 @@ static int get(struct asking *asking)
 static int release(struct asking *asking)
 {
 	struct store_claim claim = asking_claim(asking, "reserve");
-	bool pending;
+	enum store_release release;
 
-	if (store_release(asking->store, &claim, "released", &pending))
+	if (store_release(asking->store, &claim, "released", &release))
 		return asking_failed(asking, 1);
-	if (!pending)
+	if (release == STORE_HELD_BY_ANOTHER) {
+		fprintf(stderr, "nightclerk release: another process has reserved it and is still there; it stays reserved "
+				"until that one gives it back or ends, or the lease is over\n");
+		return EXIT_PENDING;
+	}
+	if (release == STORE_NOT_RESERVED)
 		fprintf(stderr, "nightclerk release: nobody had reserved it\n");
 	return 0;
 }

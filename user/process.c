@@ -47,10 +47,10 @@ static int read_stat(uint32_t pid, uint32_t *ret_parent, uint64_t *ret_start_ns)
 	return 0;
 }
 
-size_t process_ancestors(struct store_process *processes, size_t max)
+size_t process_and_ancestors(uint32_t pid, struct store_process *processes, size_t max)
 {
-	uint32_t pid = (uint32_t)getppid(), parent;
 	size_t count = 0;
+	uint32_t parent;
 
 	while (count < max && pid > 0) {
 		processes[count].pid = pid;

@@ -97,7 +97,8 @@ struct store_claim {
 	const struct store_world *world;
 	int64_t lease_ns;
 	int64_t ttl_ns; /* > 0: a result older than this is none */
-	struct store_process process[STORE_ANCESTORS_MAX]; /* the caller and its ancestors: their own calls do not block it */
+	/* The one that owns what is reserved, then its ancestors: their own calls do not block it. */
+	struct store_process process[STORE_ANCESTORS_MAX];
 	size_t process_count;
 };
 
@@ -111,16 +112,22 @@ enum store_answer {
 /* Atomic: of all who ask, one is told STORE_RESERVED. STORE_DONE: a kept result is appended to result. */
 int store_reserve(struct store *store, const struct store_claim *claim, enum store_answer *ret_answer,
 		  struct buffer *result, bool *ret_has_result);
-/* A longer lease for a row that is pending. */
-int store_renew(struct store *store, const struct store_claim *claim);
+/* A longer lease, while the row is still the caller's: *ret_held is false when somebody else took it, or it is over. */
+int store_renew(struct store *store, const struct store_claim *claim, bool *ret_held);
 /*
  * Makes it done, with a result where has_result. The first result stays:
  * *ret_first is false when there was one already.
  */
 int store_commit(struct store *store, const struct store_claim *claim, struct bytes result, bool has_result,
 		 bool *ret_first);
-/* Gives a pending row back: abandoned, with reason. *ret_pending is false when it was not pending. */
-int store_release(struct store *store, const struct store_claim *claim, const char *reason, bool *ret_pending);
+
+enum store_release {
+	STORE_GIVEN_BACK,     /* abandoned, with the reason */
+	STORE_NOT_RESERVED,   /* nothing changed, as below */
+	STORE_HELD_BY_ANOTHER,
+};
+/* Gives back what the caller or one of its ancestors reserved, or a process that is known to be gone. */
+int store_release(struct store *store, const struct store_claim *claim, const char *reason, enum store_release *ret_release);
 int store_get(struct store *store, const char *key, enum store_answer *ret_answer, struct buffer *result,
 	      bool *ret_has_result);
 

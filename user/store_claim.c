@@ -16,10 +16,10 @@ static bool is_observed(const struct call_row *row)
 	return strcmp(row->owner, "observed") == 0;
 }
 
-/* A call of the caller's own, or of a process that it belongs to, seen on the wire. */
-static bool is_own(const struct call_row *row, const struct store_claim *claim)
+/* Its owner is the caller, or a process that it belongs to. */
+static bool is_of_claimant(const struct call_row *row, const struct store_claim *claim)
 {
-	if (!is_observed(row) || strcmp(row->owner_boot, claim->world->boot) != 0)
+	if (strcmp(row->owner_boot, claim->world->boot) != 0)
 		return false;
 	for (size_t i = 0; i < claim->process_count; i++) {
 		const struct store_process *process = &claim->process[i];
@@ -31,12 +31,29 @@ static bool is_own(const struct call_row *row, const struct store_claim *claim)
 	return false;
 }
 
+/* A call of the caller's own, seen on the wire. */
+static bool is_own(const struct call_row *row, const struct store_claim *claim)
+{
+	return is_observed(row) && is_of_claimant(row, claim);
+}
+
+/* What the caller reserved itself. An owner that could not be told (pid 0) is taken at its word. */
+static bool is_held(const struct call_row *row, const struct store_claim *claim)
+{
+	return row->exists && row->status == CALL_PENDING && strcmp(row->owner, claim->owner) == 0 &&
+	       (row->owner_pid == 0 || is_of_claimant(row, claim));
+}
+
+static bool is_owner_gone(const struct call_row *row, const struct store_world *world)
+{
+	return strcmp(row->owner_boot, world->boot) != 0 ||
+	       (world->is_gone && world->is_gone(row->owner_pid, row->owner_start_ns));
+}
+
 /* Why nobody is at it any more; NULL: somebody is. Only the lease ends what was asked for by name. */
 static const char *why_left(const struct call_row *row, const struct store_world *world)
 {
-	if (is_observed(row) && strcmp(row->owner_boot, world->boot) != 0)
-		return "owner_exited";
-	if (is_observed(row) && world->is_gone && world->is_gone(row->owner_pid, row->owner_start_ns))
+	if (is_observed(row) && is_owner_gone(row, world))
 		return "owner_exited";
 	return row->lease_ns <= world->now_ns ? "lease_over" : NULL;
 }
@@ -160,7 +177,7 @@ int store_reserve(struct store *store, const struct store_claim *claim, enum sto
 	return *ret_answer == STORE_DONE && row.has_result ? read_result(store, claim->key, result, ret_has_result) : 0;
 }
 
-int store_renew(struct store *store, const struct store_claim *claim)
+int store_renew(struct store *store, const struct store_claim *claim, bool *ret_held)
 {
 	struct call_row row;
 	int err = store_begin(store);
@@ -168,7 +185,8 @@ int store_renew(struct store *store, const struct store_claim *claim)
 	if (err)
 		return err;
 	err = call_row_read(store, claim->key, &row);
-	if (!err && row.exists && row.status == CALL_PENDING && strcmp(row.owner, claim->owner) == 0) {
+	*ret_held = !err && is_held(&row, claim);
+	if (*ret_held) {
 		row.lease_ns = claim->world->now_ns + claim->lease_ns;
 		err = call_row_write(store, &row);
 	}
@@ -205,7 +223,14 @@ int store_commit(struct store *store, const struct store_claim *claim, struct by
 	return store_end(store, err);
 }
 
-int store_release(struct store *store, const struct store_claim *claim, const char *reason, bool *ret_pending)
+static enum store_release release_of(const struct call_row *row, const struct store_claim *claim)
+{
+	if (!row->exists || row->status != CALL_PENDING || is_observed(row))
+		return STORE_NOT_RESERVED;
+	return is_held(row, claim) || is_owner_gone(row, claim->world) ? STORE_GIVEN_BACK : STORE_HELD_BY_ANOTHER;
+}
+
+int store_release(struct store *store, const struct store_claim *claim, const char *reason, enum store_release *ret_release)
 {
 	struct call_row row;
 	int err = store_begin(store);
@@ -213,8 +238,8 @@ int store_release(struct store *store, const struct store_claim *claim, const ch
 	if (err)
 		return err;
 	err = call_row_read(store, claim->key, &row);
-	*ret_pending = !err && row.exists && row.status == CALL_PENDING && !is_observed(&row);
-	if (*ret_pending) {
+	*ret_release = err ? STORE_NOT_RESERVED : release_of(&row, claim);
+	if (*ret_release == STORE_GIVEN_BACK) {
 		call_row_abandon(&row, reason);
 		row.updated_ns = claim->world->now_ns;
 		err = call_row_write(store, &row);

@@ -323,6 +323,38 @@ def one_that_was_killed_is_taken_over_after_its_lease_and_its_command_is_gone(pl
     equal(place.out(0, "once", "--key", "k", "--now", "1900", "--", "echo", "second"), "second\n")
 
 
+class Running:
+    """`once` whose command says that it began, and ends with the status that it is told."""
+
+    def __init__(self, place, name, *words):
+        self.said, self.told = place.path(name + "-said"), place.path(name + "-told")
+        os.mkfifo(self.said)
+        os.mkfifo(self.told)
+        script = "echo $$ >%s; read status <%s; exit $status" % (self.said, self.told)
+        self.process = subprocess.Popen([NIGHTCLERK, "once", *words, "--", "sh", "-c", script], env=place.environment,
+                                        stderr=subprocess.PIPE)
+        with open(self.said, encoding="utf-8") as file:
+            self.command = int(file.readline())
+
+    def end(self, status):
+        with open(self.told, "w", encoding="utf-8") as file:
+            file.write("%d\n" % status)
+        _, err = self.process.communicate(timeout=60)
+        return self.process.returncode, err.decode()
+
+
+@fact
+def one_whose_lease_was_over_gives_nothing_back_that_another_one_has(place):
+    first = Running(place, "first", "--key", "k", "--now", "1000")
+    second = Running(place, "second", "--key", "k", "--now", "2000")
+    equal(first.end(1), (1, ""))
+    equal(place.sql("SELECT status, owner_pid FROM calls"), "pending|%d" % second.process.pid)
+    equal(place.err(4, "release", "k"), "nightclerk release: another process has reserved it and is still there; it stays "
+                                        "reserved until that one gives it back or ends, or the lease is over\n")
+    equal(second.end(0), (0, ""))
+    equal(place.sql("SELECT status FROM calls"), "done")
+
+
 @fact
 def a_signal_to_us_reaches_the_command(place):
     fifo = place.path("fifo")

@@ -534,10 +534,12 @@ static void a_longer_lease_keeps_it(void **state)
 {
 	struct fixture *f = *state;
 	struct store_claim claim = claim_of(f, "k", 100);
+	bool held;
 
 	assert_int_equal(reserve(f, "k", 100), STORE_RESERVED);
 	f->world.now_ns += 60 * SECOND;
-	assert_int_equal(store_renew(f->store, &claim), 0);
+	assert_int_equal(store_renew(f->store, &claim, &held), 0);
+	assert_true(held);
 	f->world.now_ns += 99 * SECOND;
 	assert_int_equal(reserve(f, "k", 100), STORE_PENDING);
 }
@@ -565,18 +567,74 @@ static void a_result_may_follow_what_the_wire_called_done(void **state)
 	assert_string_equal(ask(f, CALL_ROW), "done||1|1|0|812|41");
 }
 
+static bool nobody_is_gone(uint32_t pid, uint64_t start_ns)
+{
+	(void)pid;
+	(void)start_ns;
+	return false;
+}
+
+static bool all_are_gone(uint32_t pid, uint64_t start_ns)
+{
+	return pid == 8 && start_ns == 80 * SECOND;
+}
+
+/* The lease of pid 7 was over, pid 8 went on. */
+static void what_another_one_has_taken_is_neither_renewed_nor_given_back(void **state)
+{
+	struct fixture *f = *state;
+	struct store_claim first;
+	enum store_release release;
+	bool held;
+
+	f->world.is_gone = nobody_is_gone;
+	f->process = (struct store_process){7, 70 * SECOND};
+	first = claim_of(f, "k", 100);
+	assert_int_equal(reserve(f, "k", 100), STORE_RESERVED);
+	f->world.now_ns += 100 * SECOND;
+	f->process = (struct store_process){8, 80 * SECOND};
+	assert_int_equal(reserve(f, "k", 100), STORE_RESERVED);
+
+	assert_int_equal(store_renew(f->store, &first, &held), 0);
+	assert_false(held);
+	assert_int_equal(store_release(f->store, &first, "exit_1", &release), 0);
+	assert_int_equal(release, STORE_HELD_BY_ANOTHER);
+	first.process[0] = (struct store_process){8, 81 * SECOND}; /* the pid was used again */
+	assert_int_equal(store_release(f->store, &first, "exit_1", &release), 0);
+	assert_int_equal(release, STORE_HELD_BY_ANOTHER);
+	assert_string_equal(ask(f, "SELECT status, owner_pid, lease FROM calls"), "pending|8|1200.0");
+
+	f->world.is_gone = all_are_gone;
+	assert_int_equal(store_release(f->store, &first, "released", &release), 0);
+	assert_int_equal(release, STORE_GIVEN_BACK);
+}
+
+static void what_a_command_of_ours_holds_is_not_for_reserve_to_give_back(void **state)
+{
+	struct fixture *f = *state;
+	struct store_claim claim;
+	enum store_release release;
+
+	f->process = (struct store_process){7, 70 * SECOND};
+	claim = claim_of(f, "k", 100);
+	assert_int_equal(reserve(f, "k", 100), STORE_RESERVED);
+	claim.owner = "once";
+	assert_int_equal(store_release(f->store, &claim, "exit_1", &release), 0);
+	assert_int_equal(release, STORE_HELD_BY_ANOTHER);
+}
+
 static void what_is_given_back_can_be_taken_at_once(void **state)
 {
 	struct fixture *f = *state;
 	struct store_claim claim = claim_of(f, "k", 100);
-	bool pending;
+	enum store_release release;
 
 	assert_int_equal(reserve(f, "k", 100), STORE_RESERVED);
-	assert_int_equal(store_release(f->store, &claim, "released", &pending), 0);
-	assert_true(pending);
+	assert_int_equal(store_release(f->store, &claim, "released", &release), 0);
+	assert_int_equal(release, STORE_GIVEN_BACK);
 	assert_string_equal(ask(f, "SELECT status, reason, lease FROM calls"), "abandoned|released|");
-	assert_int_equal(store_release(f->store, &claim, "released", &pending), 0);
-	assert_false(pending);
+	assert_int_equal(store_release(f->store, &claim, "released", &release), 0);
+	assert_int_equal(release, STORE_NOT_RESERVED);
 	assert_int_equal(reserve(f, "k", 100), STORE_RESERVED);
 }
 
@@ -828,6 +886,8 @@ int main(void)
 		FIXTURE_TEST(a_longer_lease_keeps_it),
 		FIXTURE_TEST(the_first_result_stays),
 		FIXTURE_TEST(a_result_may_follow_what_the_wire_called_done),
+		FIXTURE_TEST(what_another_one_has_taken_is_neither_renewed_nor_given_back),
+		FIXTURE_TEST(what_a_command_of_ours_holds_is_not_for_reserve_to_give_back),
 		FIXTURE_TEST(what_is_given_back_can_be_taken_at_once),
 		FIXTURE_TEST(a_call_of_ones_own_does_not_block),
 		FIXTURE_TEST(a_process_with_the_same_pid_and_another_start_is_another),
