@@ -4,6 +4,7 @@
  */
 #include "asked.h"
 #include "commands.h"
+#include "control.h"
 #include "gate.h"
 #include "report.h"
 
@@ -66,6 +67,58 @@ static void check_nothing(struct reporting *reporting)
 	check_call(reporting, &never);
 }
 
+/* Of no call at all: what would not hold of one that nobody sent, like attempts==1, was hardly meant to. */
+static bool is_told_by_nothing(const struct reporting *reporting)
+{
+	const struct store_call_row never = {.key = "", .status = "absent"};
+
+	for (size_t i = 0; i < reporting->asking.line.report.assertion_count; i++)
+		if (!assertion_holds(&reporting->assertions[i], &never))
+			return false;
+	return true;
+}
+
+/* Within a run that run goes on, and its rows up to now are in the store. */
+static bool is_inside_a_run(void)
+{
+	return control_ask(CONTROL_SYNC, (struct bytes){0}) == CONTROL_DONE;
+}
+
+static bool cannot_tell(uint64_t count, const char *what)
+{
+	if (count)
+		fprintf(stderr, "nightclerk report: cannot tell: %llu %s\n", (unsigned long long)count, what);
+	return count != 0;
+}
+
+/* 0 or GATE_EXIT_INCOMPLETE, with a line for each thing that was not seen. */
+static int check_what_was_seen(struct reporting *reporting)
+{
+	struct asking *asking = &reporting->asking;
+	const struct report_line *line = &asking->line.report;
+	const char *key = asking->key[0] ? asking->key : NULL;
+	struct store_unseen unseen;
+	bool usage = false, short_of = false;
+
+	if (store_what_was_unseen(asking->store, line->since_ns, key, &unseen))
+		return asking_failed(asking, 1);
+	for (size_t i = 0; i < line->assertion_count; i++)
+		usage |= assertion_needs_usage(&reporting->assertions[i]);
+	if (unseen.unclean_runs && is_inside_a_run())
+		unseen.unclean_runs--;
+	short_of |= cannot_tell(unseen.blind, "streams could not be read: a call may be in them");
+	short_of |= cannot_tell(unseen.hole_bytes, "bytes were not seen: a call may be in them");
+	short_of |= cannot_tell(unseen.unclean_runs, "runs go on, were killed or lost rows: the store does not have all of them");
+	short_of |= cannot_tell(unseen.unkeyed, "attempts were not seen whole: of which call they are is not known");
+	short_of |= cannot_tell(usage ? unseen.without_usage : 0,
+				"answers reported no tokens that could be read: whether they were billed is not known");
+	if (!key && reporting->calls == 0 && !is_told_by_nothing(reporting)) {
+		fprintf(stderr, "nightclerk report: cannot tell: there is no call\n");
+		short_of = true;
+	}
+	return short_of ? GATE_EXIT_INCOMPLETE : 0;
+}
+
 static int check_assertions(struct reporting *reporting)
 {
 	struct asking *asking = &reporting->asking;
@@ -74,11 +127,11 @@ static int check_assertions(struct reporting *reporting)
 
 	for (size_t i = 0; i < line->assertion_count; i++)
 		assertion_parse(line->assertions[i], &reporting->assertions[i]);
-	if (store_each_call(asking->store, line->since_ns, key, check_call, reporting))
+	if (store_each_active_call(asking->store, line->since_ns, key, check_call, reporting))
 		return asking_failed(asking, 1);
 	if (key && reporting->calls == 0)
 		check_nothing(reporting);
-	return reporting->failures ? GATE_EXIT_FINDING : 0;
+	return reporting->failures ? GATE_EXIT_FINDING : check_what_was_seen(reporting);
 }
 
 /* ---- summing up ---- */

@@ -179,7 +179,8 @@ static const struct {
 	{COMMAND_LINE_REPORT, "report",
 	 "usage: nightclerk report [OPTIONS]\n\n"
 	 "The bank statement: what every model, process, path and day asked, got and cost.\n",
-	 "Exit status: 0; 10 an --assert does not hold; 1 the store cannot be used; 2 usage.\n"},
+	 "Exit status: 0; 10 an --assert does not hold; 11 it holds of what was seen, but not all\n"
+	 "was; 1 the store cannot be used; 2 usage.\n"},
 	{COMMAND_LINE_SWEEP, "sweep",
 	 "usage: nightclerk sweep [--ttl TIME] [OPTIONS]\n\n"
 	 "Marks what was left pending as abandoned, and removes what is older than --ttl.\n",

@@ -28,6 +28,8 @@ int assertion_parse(const char *text, struct assertion *ret_assertion);
 	"tokens, pending, done or abandoned"
 /* Of one call. What is not known holds nothing. */
 bool assertion_holds(const struct assertion *assertion, const struct store_call_row *row);
+/* It is about tokens, or about what was billed: an answer without usage may be more of either. */
+bool assertion_needs_usage(const struct assertion *assertion);
 
 /* ---- summing up ---- */
 

@@ -91,6 +91,11 @@ static int64_t value_of(enum field field, const struct store_call_row *row)
 	return -1;
 }
 
+bool assertion_needs_usage(const struct assertion *assertion)
+{
+	return assertion->field >= BILLED && assertion->field <= TOKENS;
+}
+
 bool assertion_holds(const struct assertion *assertion, const struct store_call_row *row)
 {
 	int64_t value = value_of((enum field)assertion->field, row);

@@ -64,6 +64,7 @@ struct store_run {
 	int64_t lease_ns; /* of a pending row from the begin of its latest attempt */
 	uint8_t boot_id[16];
 	char schema_version[SCHEMA_VERSION_MAX + 1];
+	bool rows_lost; /* some of its rows are not in the file: it has no end then, as after a kill */
 };
 
 /*
@@ -171,11 +172,24 @@ struct store_blind_row {
 /* since_ns: by created_at, or the begin of the attempt. key NULL = all. */
 int store_each_call(struct store *store, int64_t since_ns, const char *key,
 		    int (*each)(void *context, const struct store_call_row *row), void *context);
+/* Those that began since, and those that were sent again since: what is asserted is about both. */
+int store_each_active_call(struct store *store, int64_t since_ns, const char *key,
+			   int (*each)(void *context, const struct store_call_row *row), void *context);
 int store_each_attempt(struct store *store, int64_t since_ns, const char *key,
 		       int (*each)(void *context, const struct store_attempt_row *row), void *context);
 int store_each_blind(struct store *store, int64_t since_ns,
 		     int (*each)(void *context, const struct store_blind_row *row), void *context);
-/* Bytes that were not seen, of all runs, and runs that never ended. */
+/* Bytes that were not seen, of the runs that ended since, and runs that never ended and asked something since. */
 int store_holes(struct store *store, int64_t since_ns, uint64_t *ret_hole_bytes, uint64_t *ret_unclean_runs);
+
+/* Why what the calls say may be less than what was. */
+struct store_unseen {
+	uint64_t hole_bytes, unclean_runs;
+	uint64_t blind;		/* streams */
+	uint64_t unkeyed;	/* attempts whose request was not seen whole: nobody knows of which call */
+	uint64_t without_usage; /* answers of a 2xx whose tokens are not known, so nor is whether they were billed */
+};
+/* key NULL = all; else attempts count of that key alone. */
+int store_what_was_unseen(struct store *store, int64_t since_ns, const char *key, struct store_unseen *ret_unseen);
 
 #endif

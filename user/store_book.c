@@ -468,7 +468,7 @@ static int put_run(struct booker *booker, const struct booked_run *run)
 		return -EIO;
 	store_bind_text(statement, 1, booker->run->id);
 	store_bind_time(statement, 2, run->started_ns);
-	store_bind_time(statement, 3, run->ended_ns);
+	store_bind_time(statement, 3, booker->run->rows_lost ? 0 : run->ended_ns);
 	store_bind_text(statement, 4, booker->boot);
 	sqlite3_bind_int64(statement, 5, (int64_t)run->blind_streams);
 	sqlite3_bind_int64(statement, 6, (int64_t)run->hole_bytes);

@@ -94,13 +94,15 @@ static void take_tokens(sqlite3_stmt *statement, int first, struct store_tokens 
 	tokens->reasoning = store_column_count(statement, first + 3);
 }
 
-int store_each_call(struct store *store, int64_t since_ns, const char *key,
-		    int (*each)(void *context, const struct store_call_row *row), void *context)
+#define SELECT_CALLS \
+	"SELECT key, status, reason, model, process, path, prompt_tokens, output_tokens, cached_tokens," \
+	" reasoning_tokens, attempts, billed, wasted_tokens, created_at, updated_at FROM calls" \
+	" WHERE (?2 IS NULL OR key = ?2) AND "
+
+static int each_call(struct store *store, const char *sql, int64_t since_ns, const char *key,
+		     int (*each)(void *context, const struct store_call_row *row), void *context)
 {
-	sqlite3_stmt *statement = store_prepare(
-		store, "SELECT key, status, reason, model, process, path, prompt_tokens, output_tokens, cached_tokens,"
-		       " reasoning_tokens, attempts, billed, wasted_tokens, created_at, updated_at FROM calls"
-		       " WHERE created_at >= ?1 AND (?2 IS NULL OR key = ?2)");
+	sqlite3_stmt *statement = store_prepare(store, sql);
 	struct store_call_row row;
 	int err = 0;
 
@@ -126,6 +128,19 @@ int store_each_call(struct store *store, int64_t since_ns, const char *key,
 		err = each(context, &row);
 	}
 	return err ? (sqlite3_finalize(statement), err) : store_finish(store, statement, "read");
+}
+
+int store_each_call(struct store *store, int64_t since_ns, const char *key,
+		    int (*each)(void *context, const struct store_call_row *row), void *context)
+{
+	return each_call(store, SELECT_CALLS "created_at >= ?1", since_ns, key, each, context);
+}
+
+int store_each_active_call(struct store *store, int64_t since_ns, const char *key,
+			   int (*each)(void *context, const struct store_call_row *row), void *context)
+{
+	return each_call(store, SELECT_CALLS "(created_at >= ?1 OR key IN (SELECT key FROM attempts WHERE t >= ?1))", since_ns,
+			 key, each, context);
 }
 
 int store_each_attempt(struct store *store, int64_t since_ns, const char *key,
@@ -179,7 +194,8 @@ int store_each_blind(struct store *store, int64_t since_ns,
 int store_holes(struct store *store, int64_t since_ns, uint64_t *ret_hole_bytes, uint64_t *ret_unclean_runs)
 {
 	sqlite3_stmt *statement = store_prepare(
-		store, "SELECT coalesce(SUM(hole_bytes), 0), COUNT(*) FILTER (WHERE ended_at IS NULL) FROM runs WHERE started_at >= ?1");
+		store, "SELECT coalesce(SUM(hole_bytes), 0), COUNT(*) FILTER (WHERE ended_at IS NULL) FROM runs"
+		       " WHERE coalesce(ended_at, started_at) >= ?1 OR (ended_at IS NULL AND run IN (SELECT run FROM attempts WHERE t >= ?1))");
 
 	if (!statement)
 		return -EIO;
@@ -189,4 +205,28 @@ int store_holes(struct store *store, int64_t since_ns, uint64_t *ret_hole_bytes,
 		*ret_unclean_runs = (uint64_t)sqlite3_column_int64(statement, 1);
 	}
 	return store_finish(store, statement, "read");
+}
+
+/* A hop is the attempt of its parent: it is the parent that was billed. */
+int store_what_was_unseen(struct store *store, int64_t since_ns, const char *key, struct store_unseen *ret_unseen)
+{
+	sqlite3_stmt *statement = store_prepare(
+		store, "SELECT (SELECT COUNT(*) FROM blind WHERE t >= ?1),"
+		       " COUNT(*) FILTER (WHERE key IS NULL),"
+		       " COUNT(*) FILTER (WHERE key IS NOT NULL AND (?2 IS NULL OR key = ?2) AND status BETWEEN 200 AND 299"
+		       "  AND prompt_tokens IS NULL AND output_tokens IS NULL) FROM attempts WHERE t >= ?1 AND parent IS NULL");
+	int err;
+
+	if (!statement)
+		return -EIO;
+	memset(ret_unseen, 0, sizeof(*ret_unseen));
+	bind_since(statement, since_ns);
+	store_bind_text(statement, 2, key);
+	if (sqlite3_step(statement) == SQLITE_ROW) {
+		ret_unseen->blind = (uint64_t)sqlite3_column_int64(statement, 0);
+		ret_unseen->unkeyed = (uint64_t)sqlite3_column_int64(statement, 1);
+		ret_unseen->without_usage = (uint64_t)sqlite3_column_int64(statement, 2);
+	}
+	err = store_finish(store, statement, "read");
+	return err ? err : store_holes(store, since_ns, &ret_unseen->hole_bytes, &ret_unseen->unclean_runs);
 }

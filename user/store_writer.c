@@ -96,6 +96,7 @@ static void write_batch(struct store_writer *writer)
 	struct timespec retry;
 	int err;
 
+	writer->options.run.rows_lost = writer->counts.lost != 0;
 	pthread_mutex_unlock(&writer->lock);
 	err = store_book(writer->options.store, &writer->options.run, &writer->batch, &rows);
 	pthread_mutex_lock(&writer->lock);

@@ -378,7 +378,7 @@ def rows(place):
     """Two calls of one model: one asked twice and billed twice, one left pending; one of another model."""
     place.run(0, "commit", "warm-up", "--now", "1")
     place.sql(
-        "DELETE FROM calls;"
+        "DELETE FROM calls; DELETE FROM attempts; DELETE FROM blind; DELETE FROM runs;"
         "INSERT INTO calls (key, status, model, schema_version, process, path, prompt_tokens, output_tokens,"
         " cached_tokens, usage, attempts, billed, wasted_tokens, created_at, updated_at) VALUES"
         " ('k1', 'done', 'a', 'v1', 'agent', '/p', 812, 41, 12, 'whole', 2, 2, 853, 86400, 86500),"
@@ -464,9 +464,69 @@ def prices_are_the_users_and_a_model_without_one_has_no_cost(place):
         equal(place.err(2, "report", "--prices", path), "nightclerk report: %s: %s\n" % (path, says))
 
 
+def see_all(place):
+    place.sql("DELETE FROM blind; UPDATE runs SET hole_bytes = 0, ended_at = 173000")
+
+
+@fact
+def an_assertion_that_holds_of_what_was_seen_alone_ends_with_11_and_says_why(place):
+    rows(place)
+    see_all(place)
+    words = ("report", "--assert", "billed<=2")
+    equal(place.out(0, *words), "")
+    for change, says in (
+            ("INSERT INTO blind VALUES ('r', 86400, 'tls', 7, 'agent', 1, 2)",
+             "1 streams could not be read: a call may be in them"),
+            ("UPDATE runs SET hole_bytes = 9 WHERE run = 'r'", "9 bytes were not seen: a call may be in them"),
+            ("UPDATE runs SET ended_at = NULL WHERE run = 's'",
+             "1 runs go on, were killed or lost rows: the store does not have all of them"),
+            ("UPDATE attempts SET key = NULL WHERE id = '4'",
+             "1 attempts were not seen whole: of which call they are is not known"),
+            ("UPDATE attempts SET status = 200 WHERE id = '3'",
+             "1 answers reported no tokens that could be read: whether they were billed is not known")):
+        rows(place)
+        see_all(place)
+        place.sql(change)
+        equal(place.err(11, *words), "nightclerk report: cannot tell: %s\n" % says)
+    equal(place.out(0, "report", "--assert", "attempts<=2"), "")
+    equal(place.out(0, "report", "--assert", "billed<=2", "--key", "k1"), "")
+    equal(place.run(10, "report", "--assert", "billed<=1").stderr.decode(), "")
+
+
+@fact
+def nothing_asserted_of_no_call_is_not_told(place):
+    place.run(0, "reserve", "k")
+    place.sql("DELETE FROM calls")
+    equal(place.err(11, "report", "--assert", "attempts==1"), "nightclerk report: cannot tell: there is no call\n")
+    equal(place.out(0, "report", "--assert", "billed<=1"), "")
+
+
+@fact
+def what_was_sent_again_since_is_asserted_of_though_it_began_before(place):
+    rows(place)
+    see_all(place)
+    place.sql("UPDATE attempts SET t = 172850 WHERE id = '2'")
+    for since, status in (("172851", 0), ("172850", 10)):
+        said = place.out(status, "report", "--assert", "billed<=1", "--since", str(180000 - int(since)), "--now", "180000")
+        equal(said, "does not hold: billed<=1: call k1, model a, done: 2 attempts, 2 billed, 853 tokens wasted\n"
+              if status else "")
+
+
+@fact
+def a_run_that_was_killed_counts_where_it_asked_something_since(place):
+    rows(place)
+    see_all(place)
+    place.sql("UPDATE runs SET ended_at = NULL WHERE run = 'r'")
+    since = ("--since", "7100", "--now", "180000")
+    equal(json.loads(place.out(0, "report", "--json", *since))["unclean_runs"], 1)
+    place.sql("UPDATE attempts SET run = 's'")
+    equal(json.loads(place.out(0, "report", "--json", *since))["unclean_runs"], 0)
+
+
 @fact
 def an_assertion_that_does_not_hold_ends_with_10_and_names_the_call(place):
     rows(place)
+    see_all(place)
     equal(place.out(10, "report", "--assert", "billed<=1"),
           "does not hold: billed<=1: call k1, model a, done: 2 attempts, 2 billed, 853 tokens wasted\n")
     equal(place.out(0, "report", "--assert", "billed <= 2", "--assert", "attempts>0"), "")

@@ -128,6 +128,24 @@ def two_gateway_errors_and_an_answer_are_one_call_and_so_is_a_repeat(live):
         equal(os.stat(path).st_mode & 0o777, 0o600, f"mode of {path}")
 
 
+@fact
+def a_run_may_assert_of_itself_and_one_that_was_killed_cannot_be_told(live):
+    store = Store(live)
+    _, port = server(live, "200")
+    script = '"$@" && exec "$0" report --db ' + store.path + " --assert 'billed<=1'"
+    live.run(["sh", "-c", script, NIGHTCLERK, *client(live, port)], ["--db", store.path]).expect(0)
+    process = live.nightclerk(live.run_arguments(["sh", "-c", '"$@"; echo up; exec cat', "sh", *client(live, port)],
+                                                 ["--db", store.path]), stdin=subprocess.PIPE, preexec_fn=os.setpgrp)
+    equal(wait_for_line(process, "the command"), "up", "the command")
+    process.kill()
+    process.wait()
+    done = subprocess.run([NIGHTCLERK, *"report --assert attempts<=2 --db".split(), store.path], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    equal((done.returncode, done.stdout.decode(), done.stderr.decode()), (
+        11, "", "nightclerk report: cannot tell: 1 runs go on, were killed or lost rows: the store does not have all of them\n"),
+        "after a kill")
+
+
 # Prints its port; passes everything on to the port of argv.
 GATEWAY = """
 import http.client, http.server, sys

@@ -129,6 +129,31 @@ static void a_row_that_is_refused_holds_nothing_up(void **state)
 	store_writer_free(w.writer);
 }
 
+static void end_run(struct writing *w)
+{
+	struct booked_run run = {.started_ns = 1000 * SECOND, .ended_ns = 1001 * SECOND};
+
+	assert_int_equal(book_run(&run, &w->f->bookings), 0);
+	store_writer_put(w->writer, &w->f->bookings, false);
+}
+
+static void a_run_that_lost_rows_has_no_end_in_the_store(void **state)
+{
+	struct writing w = start(state, true, 0);
+
+	end_run(&w);
+	settle(&w, 60000, 1, 0);
+	assert_string_equal(ask(w.f, "SELECT ended_at FROM runs"), "1001.0");
+	ask(w.f, "DELETE FROM runs");
+	ask(w.f, "CREATE TRIGGER no BEFORE INSERT ON attempts BEGIN SELECT raise(ABORT, 'no'); END");
+	put(&w, 7);
+	settle(&w, 60000, 1, 1);
+	end_run(&w);
+	settle(&w, 60000, 2, 1);
+	assert_string_equal(ask(w.f, "SELECT started_at, ended_at FROM runs"), "1000.0|");
+	store_writer_free(w.writer);
+}
+
 static void what_was_left_is_marked_and_what_is_old_removed_when_it_starts(void **state)
 {
 	struct writing w;
@@ -150,6 +175,7 @@ int main(void)
 		FIXTURE_TEST(without_a_store_everything_is_lost_and_counted),
 		FIXTURE_TEST(what_waits_for_a_lock_is_written_when_it_is_free),
 		FIXTURE_TEST(what_is_still_waiting_at_the_end_is_lost),
+		FIXTURE_TEST(a_run_that_lost_rows_has_no_end_in_the_store),
 		FIXTURE_TEST(a_row_that_is_refused_holds_nothing_up),
 		FIXTURE_TEST(what_was_left_is_marked_and_what_is_old_removed_when_it_starts),
 	};
