@@ -213,10 +213,12 @@ static void find_survivors(struct observer *observer, struct closing *closing)
 	int count = observer->options.capture.scope == CAPTURE_TREE
 			    ? capture_tree(observer->capture, tgids, CLOSING_SURVIVORS_MAX) : 0;
 
+	bool more = count > CLOSING_SURVIVORS_MAX; /* then every place is taken, be it by one that is gone */
+
 	for (int i = 0; i < count && i < CLOSING_SURVIVORS_MAX; i++)
-		if (!is_gone(tgids[i]))
+		if (more || !is_gone(tgids[i]))
 			name_survivor(tgids[i], &closing->survivors[kept++]);
-	closing->survivor_count = kept + (count > CLOSING_SURVIVORS_MAX ? (uint32_t)count - CLOSING_SURVIVORS_MAX : 0);
+	closing->survivor_count = more ? (uint32_t)count : kept;
 }
 
 static uint64_t own_cpu_ms(void)

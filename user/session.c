@@ -17,32 +17,42 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Every signal that would end us without a judgement. */
 static int open_signals(void)
 {
-	static const int signals[] = {SIGCHLD, SIGINT,	SIGTERM, SIGHUP, SIGQUIT,
-				      SIGWINCH, SIGUSR1, SIGUSR2, SIGALRM};
+	static const int signals[] = {SIGCHLD, SIGWINCH, SIGINT,    SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
+				      SIGUSR2, SIGALRM,	 SIGVTALRM, SIGPROF, SIGIO,  SIGPWR};
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaddset(&set, signals[i]);
+	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+		sigaddset(&set, number);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: write(2) says so */
+	signal(SIGCHLD, SIG_DFL); /* who started us may have ignored it, and then no child could be waited for */
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void reap(struct session *session)
+/* Has the command ended? 0, or -errno where it cannot be waited for. */
+static int reap(struct session *session)
 {
 	int status;
+	pid_t pid;
 
-	while (session->child_started && !session->child_over &&
-	       waitpid(session->child.pid, &status, WNOHANG) == session->child.pid) {
+	while (!session->child_over && (pid = waitpid(session->child.pid, &status, WNOHANG)) != 0) {
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid < 0)
+			return -errno;
 		if (!WIFEXITED(status) && !WIFSIGNALED(status))
 			continue;
 		session->child_over = true;
 		session->child_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
+	return 0;
 }
 
 /*
@@ -64,23 +74,34 @@ static void take_end_signal(struct session *session, const struct signalfd_sigin
 		kill(session->child.pid, (int)info->ssi_signo);
 }
 
-/* Meant for the command, whoever it was sent to; an alarm of our caller's outlives exec(2). */
-static void pass_on(const struct session *session, int number)
+/* Meant for the command, whoever it was sent to; an alarm of our caller's outlives exec(2). Without one it is ours. */
+static void pass_on(struct session *session, const struct signalfd_siginfo *info)
 {
 	if (session->child_started && !session->child_over)
-		kill(session->child.pid, number);
+		kill(session->child.pid, (int)info->ssi_signo);
+	else
+		take_end_signal(session, info);
 }
 
 static void take_signal(struct session *session, const struct signalfd_siginfo *info)
 {
-	if (info->ssi_signo == SIGCHLD)
-		reap(session);
-	else if (info->ssi_signo == SIGWINCH)
+	switch (info->ssi_signo) {
+	case SIGCHLD: /* of the canary, before the command has started */
+		if (session->child_started)
+			reap(session);
+		break;
+	case SIGWINCH:
 		session->resized = true;
-	else if (info->ssi_signo == SIGUSR1 || info->ssi_signo == SIGUSR2 || info->ssi_signo == SIGALRM)
-		pass_on(session, (int)info->ssi_signo);
-	else
+		break;
+	case SIGINT:
+	case SIGTERM:
+	case SIGHUP:
+	case SIGQUIT:
 		take_end_signal(session, info);
+		break;
+	default:
+		pass_on(session, info);
+	}
 }
 
 void session_turn(struct session *session)
@@ -277,9 +298,12 @@ int session_start(struct session *session, const struct observer_options *option
 	if (status)
 		return status;
 	session->signal_fd = open_signals();
-	if (session->signal_fd < 0)
-		snprintf(reason, sizeof(reason), "cannot take signals: %s", strerror(errno));
-	if (session->signal_fd < 0 || open_observer(session, &with_owner, reason)) {
+	status = session->signal_fd < 0 ? -errno : 0;
+	if (status)
+		snprintf(reason, sizeof(reason), "cannot take signals: %s", strerror(-status));
+	if (!status && session->line.command && (status = reap(session)))
+		snprintf(reason, sizeof(reason), "cannot wait for the command: %s", strerror(-status));
+	if (status || open_observer(session, &with_owner, reason)) {
 		fprintf(stderr, "nightclerk: %s%s\n", reason, session->line.command ? "; the command was not started" : "");
 		if (session->line.command)
 			launch_cancel(&session->child);

@@ -214,6 +214,42 @@ def sigint_to_nightclerk_alone_is_passed_on(live):
     check(not alive(pid), "the command lives on")
 
 
+@fact
+def every_signal_that_would_end_it_is_passed_on(live):
+    for number in (signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO, signal.SIGPWR, signal.SIGRTMIN, signal.SIGRTMAX):
+        process = live.nightclerk(live.run_arguments(["sh", "-c", "echo ready; exec sleep 300"]))
+        equal(wait_for_line(process, "the command"), "ready", "its line")
+        process.send_signal(number)
+        live.finish(process).expect(128 + number)
+
+
+@fact
+def an_alarm_that_who_started_it_had_set_ends_the_command(live):
+    """An alarm outlives exec, but no fork: only nightclerk has it."""
+    ready, writer = os.pipe()
+    process = live.nightclerk(live.run_arguments(["sh", "-c", "echo; exec sleep 300"]), stdout=writer,
+                              preexec_fn=lambda: signal.alarm(1))
+    os.close(writer)
+    live.finish(process).expect(128 + signal.SIGALRM)
+    os.close(ready)
+
+
+@fact
+def without_a_command_it_is_for_nightclerk(live):
+    for number in (signal.SIGUSR1, signal.SIGALRM, signal.SIGPWR):
+        process = live.nightclerk(["watch", "--plain", "--port", "9"])
+        contains(wait_for_line(process, "watch"), "TIME (UTC)", "its header")
+        process.send_signal(number)
+        equal(live.finish(process).expect(0).stderr, NOTHING, "stderr")
+
+
+@fact
+def started_by_who_ignores_its_children_it_ends_all_the_same(live):
+    process = live.nightclerk(live.run_arguments(["sh", "-c", "exit 3"]),
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    live.finish(process).expect(3)
+
+
 # Counts its interrupts; ends once nightclerk has written a call that came after them.
 COUNTING = """
 import signal, sys, urllib.request

@@ -23,7 +23,8 @@ if prctl(38, 1, None, 0, 0) or prctl(22, 2, program, 0, 0):
     sys.exit(f"no filter: {os.strerror(ctypes.get_errno())}")
 os.execvp(sys.argv[2], sys.argv[2:])
 """
-SYSTEM_CALL_BPF = {"x86_64": 321, "aarch64": 280}[platform.machine()]
+SYSTEM_CALLS = {"x86_64": {"bpf": 321, "wait4": 61, "signalfd4": 289},
+                "aarch64": {"bpf": 280, "wait4": 260, "signalfd4": 74}}[platform.machine()]
 
 
 def refused(live, prefix, line):
@@ -32,6 +33,10 @@ def refused(live, prefix, line):
     lines = [text for text in result.stderr.splitlines() if "will hold request" not in text]
     equal(lines, [f"nightclerk: {line}; the command was not started"], "stderr")
     check(not os.path.exists(marker), "the command was started")
+
+
+def without_call(live, name):
+    return ["/usr/bin/python3", live.write("without.py", WITHOUT), str(SYSTEM_CALLS[name])]
 
 
 def without_capabilities(*names):
@@ -66,9 +71,14 @@ def with_both_it_works_without_cap_sys_admin_or_says_what_asks_for_it(live):
 
 @fact
 def a_seccomp_filter_on_bpf_is_named(live):
-    prefix = ["/usr/bin/python3", live.write("without.py", WITHOUT), str(SYSTEM_CALL_BPF)]
-    refused(live, prefix, "a seccomp filter forbids bpf(2) or perf_event_open(2): let the container's profile "
-                          "allow them")
+    refused(live, without_call(live, "bpf"), "a seccomp filter forbids bpf(2) or perf_event_open(2): let the "
+                                             "container's profile allow them")
+
+
+@fact
+def without_a_call_that_a_run_rests_on_it_does_not_hang(live):
+    refused(live, without_call(live, "wait4"), "cannot wait for the command: Operation not permitted")
+    refused(live, without_call(live, "signalfd4"), "cannot take signals: Operation not permitted")
 
 
 @fact
