@@ -5,6 +5,7 @@
  * each recording goes through a pipeline of its own.
  */
 #include "check_lines.h"
+#include "command_line.h"
 #include "commands.h"
 #include "gate.h"
 #include "json_text.h"
@@ -87,24 +88,32 @@ static int parse_format(const char *text, enum check_format *ret_format)
 	return usage("--format takes text, json or junit");
 }
 
+enum {
+	OPTION_POLICY = COMMAND_LINE_FIRST_OPTION,
+	OPTION_FAIL_ON,
+	OPTION_STRICT,
+	OPTION_ALLOW_INCOMPLETE,
+	OPTION_FORMAT,
+};
+
 /* 0 = go on, else the exit status + 1. */
 static int take(int id, const char *value, struct check_command *command)
 {
 	switch (id) {
-	case 'p':
+	case OPTION_POLICY:
 		command->policy_path = value;
 		return 0;
-	case 'f':
+	case OPTION_FAIL_ON:
 		command->overrides.has_fail_on = true;
 		return severity_parse(bytes_of_string(value), &command->overrides.fail_on)
 			       ? usage("--fail-on takes info, low, medium or high") : 0;
-	case 's':
+	case OPTION_STRICT:
 		command->overrides.strict = true;
 		return 0;
-	case 'a':
+	case OPTION_ALLOW_INCOMPLETE:
 		command->overrides.allow_incomplete = true;
 		return 0;
-	case 'F':
+	case OPTION_FORMAT:
 		return parse_format(value, &command->format);
 	case 'h':
 		print_help();
@@ -116,18 +125,22 @@ static int take(int id, const char *value, struct check_command *command)
 
 static int parse(int argc, char **argv, struct check_command *command)
 {
-	static const struct option longs[] = {{"policy", required_argument, NULL, 'p'},
-					      {"fail-on", required_argument, NULL, 'f'},
-					      {"strict", no_argument, NULL, 's'},
-					      {"allow-incomplete", no_argument, NULL, 'a'},
-					      {"format", required_argument, NULL, 'F'},
+	static const struct option longs[] = {{"policy", required_argument, NULL, OPTION_POLICY},
+					      {"fail-on", required_argument, NULL, OPTION_FAIL_ON},
+					      {"strict", no_argument, NULL, OPTION_STRICT},
+					      {"allow-incomplete", no_argument, NULL, OPTION_ALLOW_INCOMPLETE},
+					      {"format", required_argument, NULL, OPTION_FORMAT},
 					      {"help", no_argument, NULL, 'h'},
 					      {0}};
 	int id, status = 0;
 
 	optind = 1;
-	while (!status && (id = getopt_long(argc, argv, "h", longs, NULL)) != -1)
+	opterr = 0;
+	while (!status && (id = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
+		if (id == ':' || id == '?')
+			command_line_complain_of_option("check", id, argv[optind - 1]);
 		status = take(id, optarg, command);
+	}
 	if (!status && optind == argc)
 		status = usage("give a ledger, an events file or a recording");
 	command->paths = argv + optind;

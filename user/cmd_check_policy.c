@@ -4,6 +4,7 @@
  * is described on the command line, which rule is about it and what it sets.
  */
 #include "classify.h"
+#include "command_line.h"
 #include "commands.h"
 #include "policy_file.h"
 #include "utf8.h"
@@ -71,6 +72,16 @@ static int set_port(struct described *described, const char *text)
 	return 0;
 }
 
+enum {
+	OPTION_METHOD = COMMAND_LINE_FIRST_OPTION,
+	OPTION_HOST,
+	OPTION_PORT,
+	OPTION_PATH,
+	OPTION_HEADER,
+	OPTION_TOOL,
+	OPTION_PRINT_DEFAULT,
+};
+
 /* 0 = go on, else the exit status + 1. */
 static int take(int id, const char *value, struct described *described)
 {
@@ -78,19 +89,19 @@ static int take(int id, const char *value, struct described *described)
 
 	described->any = true;
 	switch (id) {
-	case 'm':
+	case OPTION_METHOD:
 		call->method = bytes_of_string(value);
 		return 0;
-	case 'H':
+	case OPTION_HOST:
 		call->host = bytes_of_string(value);
 		call->has_host = true;
 		return 0;
-	case 'P':
+	case OPTION_PORT:
 		return set_port(described, value);
-	case 'p':
+	case OPTION_PATH:
 		call->path = bytes_of_string(value);
 		return *value == '/' ? 0 : usage("--path starts with /");
-	case 'n':
+	case OPTION_HEADER:
 		return add_header(described, value);
 	default:
 		call->tool = bytes_of_string(value);
@@ -111,27 +122,30 @@ static int print_default(void)
 
 static int parse(int argc, char **argv, struct described *described, const char **ret_path)
 {
-	static const struct option longs[] = {{"method", required_argument, NULL, 'm'},
-					      {"host", required_argument, NULL, 'H'},
-					      {"port", required_argument, NULL, 'P'},
-					      {"path", required_argument, NULL, 'p'},
-					      {"header", required_argument, NULL, 'n'},
-					      {"tool", required_argument, NULL, 't'},
-					      {"print-default", no_argument, NULL, 'd'},
+	static const struct option longs[] = {{"method", required_argument, NULL, OPTION_METHOD},
+					      {"host", required_argument, NULL, OPTION_HOST},
+					      {"port", required_argument, NULL, OPTION_PORT},
+					      {"path", required_argument, NULL, OPTION_PATH},
+					      {"header", required_argument, NULL, OPTION_HEADER},
+					      {"tool", required_argument, NULL, OPTION_TOOL},
+					      {"print-default", no_argument, NULL, OPTION_PRINT_DEFAULT},
 					      {"help", no_argument, NULL, 'h'},
 					      {0}};
 	int id, status;
 
 	optind = 1;
-	while ((id = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+	opterr = 0;
+	while ((id = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
 		if (id == 'h') {
 			print_help();
 			return 1;
 		}
-		if (id == 'd')
+		if (id == OPTION_PRINT_DEFAULT)
 			return print_default();
-		if (id == '?')
+		if (id == '?' || id == ':') {
+			command_line_complain_of_option("check-policy", id, argv[optind - 1]);
 			return EXIT_USAGE + 1;
+		}
 		status = take(id, optarg, described);
 		if (status)
 			return status;

@@ -3,6 +3,7 @@
  * `nightclerk replay FILE`: a recording through the same pipeline, without
  * root and without a kernel: the same ledger, events and alerts, byte for byte.
  */
+#include "command_line.h"
 #include "commands.h"
 #include "duration.h"
 #include "gate.h"
@@ -57,63 +58,94 @@ static void print_help(void)
 	       "1 the recording cannot be read, 2 usage.\n");
 }
 
+enum {
+	OPTION_LEDGER = COMMAND_LINE_FIRST_OPTION,
+	OPTION_EVENTS,
+	OPTION_POLICY,
+	OPTION_DB,
+	OPTION_KEEP_RESULTS,
+	OPTION_LEASE,
+	OPTION_QUIET,
+	OPTION_CUT,
+	OPTION_SCREEN,
+};
+
+static int usage(const char *option, const char *what)
+{
+	fprintf(stderr, "nightclerk replay: %s %s; see nightclerk replay --help\n", option, what);
+	return EXIT_USAGE + 1;
+}
+
+/* What is wrong with the names of its files: 0, or the exit status + 1. */
+static int look_at_names(const struct replay *replay)
+{
+	const struct output_place places[] = {
+		{"--ledger", replay->ledger, false}, {"--events", replay->events, true}, {"--db", replay->db, false}};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const char *wrong = places[i].path ? output_wrong_name(places[i].path, places[i].special) : NULL;
+
+		if (wrong)
+			return usage(places[i].option, wrong);
+	}
+	return 0;
+}
+
 /* 0 = go on, else the exit status + 1. */
 static int parse(int argc, char **argv, struct replay *replay)
 {
-	static const struct option longs[] = {{"ledger", required_argument, NULL, 'l'},
-					      {"events", required_argument, NULL, 'e'},
-					      {"policy", required_argument, NULL, 'p'},
-					      {"db", required_argument, NULL, 'd'},
-					      {"keep-results", no_argument, NULL, 'k'},
-					      {"lease", required_argument, NULL, 'L'},
-					      {"quiet", no_argument, NULL, 'q'},
-					      {"cut", required_argument, NULL, 'c'},
-					      {"screen", no_argument, NULL, 's'},
+	static const struct option longs[] = {{"ledger", required_argument, NULL, OPTION_LEDGER},
+					      {"events", required_argument, NULL, OPTION_EVENTS},
+					      {"policy", required_argument, NULL, OPTION_POLICY},
+					      {"db", required_argument, NULL, OPTION_DB},
+					      {"keep-results", no_argument, NULL, OPTION_KEEP_RESULTS},
+					      {"lease", required_argument, NULL, OPTION_LEASE},
+					      {"quiet", no_argument, NULL, OPTION_QUIET},
+					      {"cut", required_argument, NULL, OPTION_CUT},
+					      {"screen", no_argument, NULL, OPTION_SCREEN},
 					      {"help", no_argument, NULL, 'h'},
 					      {0}};
 	int id;
 
 	optind = 1;
-	while ((id = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+	opterr = 0;
+	while ((id = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
 		switch (id) {
-		case 'l':
+		case OPTION_LEDGER:
 			replay->ledger = optarg;
 			break;
-		case 'e':
+		case OPTION_EVENTS:
 			replay->events = optarg;
 			break;
-		case 'p':
+		case OPTION_POLICY:
 			replay->policy_path = optarg;
 			break;
-		case 'd':
+		case OPTION_DB:
 			replay->db = optarg;
 			break;
-		case 'k':
+		case OPTION_KEEP_RESULTS:
 			replay->keep_results = true;
 			break;
-		case 'L':
-			if (duration_parse(optarg, &replay->lease_ns)) {
-				fprintf(stderr, "nightclerk replay: --lease " DURATION_WANTED "\n");
-				return EXIT_USAGE + 1;
-			}
+		case OPTION_LEASE:
+			if (duration_parse(optarg, &replay->lease_ns))
+				return usage("--lease", DURATION_WANTED);
 			break;
-		case 'q':
+		case OPTION_QUIET:
 			replay->quiet = true;
 			break;
-		case 'c':
+		case OPTION_CUT:
 			replay->cut = strtoull(optarg, NULL, 10);
-			if (replay->cut == 0) {
-				fprintf(stderr, "nightclerk replay: --cut takes a number from 1 on\n");
-				return EXIT_USAGE + 1;
-			}
+			if (replay->cut == 0)
+				return usage("--cut", "takes a number from 1 on");
 			break;
-		case 's':
+		case OPTION_SCREEN:
 			replay->screen = true;
 			break;
 		case 'h':
 			print_help();
 			return 1;
 		default:
+			command_line_complain_of_option("replay", id, argv[optind - 1]);
 			return EXIT_USAGE + 1;
 		}
 	}
@@ -127,7 +159,7 @@ static int parse(int argc, char **argv, struct replay *replay)
 				"and write files in a replay without it\n");
 		return EXIT_USAGE + 1;
 	}
-	return 0;
+	return look_at_names(replay);
 }
 
 static int write_out(struct replay *replay, size_t at_least)
@@ -195,6 +227,20 @@ static int close_store(struct replay *replay)
 	return counts.lost ? 1 : 0;
 }
 
+static int keep_files_apart(const struct replay *replay)
+{
+	const struct output_place places[] = {{"the recording", replay->path, false},
+					      {"--ledger", replay->ledger, false},
+					      {"--events", replay->events, true},
+					      {"--db", replay->db, false}};
+	char reason[OUTPUT_REASON_MAX];
+
+	if (output_places_differ(places, sizeof(places) / sizeof(places[0]), reason) == 0)
+		return 0;
+	fprintf(stderr, "nightclerk replay: %s\n", reason);
+	return EXIT_USAGE;
+}
+
 static int open_pipeline(struct replay *replay)
 {
 	struct pipeline_options options = {
@@ -236,6 +282,8 @@ static int replay_run(struct replay *replay)
 		status = open_outputs(replay);
 	if (!status)
 		status = open_store(replay);
+	if (!status)
+		status = keep_files_apart(replay);
 	if (!status)
 		status = open_pipeline(replay);
 	if (status)

@@ -7,17 +7,19 @@
 #include "clock.h"
 #include "cgroup.h"
 #include "duration.h"
+#include "output.h"
 #include "policy_file.h"
 #include "report.h"
 #include "store.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
 
 enum option_id {
-	OPTION_LEDGER = 256,
+	OPTION_LEDGER = COMMAND_LINE_FIRST_OPTION,
 	OPTION_EVENTS,
 	OPTION_RECORD,
 	OPTION_JUNIT,
@@ -113,11 +115,11 @@ static const struct {
 	{"strict", OPTION_STRICT, RUN | WATCH, NULL, "every repeat is at least medium, PUT and DELETE too"},
 	{"allow-incomplete", OPTION_ALLOW_INCOMPLETE, RUN, NULL, "do not exit 11 when something was not seen"},
 	{"allow-blind", OPTION_ALLOW_BLIND, RUN, "KIND,...",
-	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late"},
+	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late, other"},
 	{"schema-version", OPTION_SCHEMA_VERSION, RUN | WATCH | ASK, "TEXT",
 	 "part of every model call's key: another one is other work (v1)"},
 	{"linger", OPTION_LINGER, RUN, "SECONDS", "wait this long for open calls after the command ended (1)"},
-	{"user", OPTION_USER, RUN, "NAME", "run the command and open the files as this user"},
+	{"user", OPTION_USER, RUN, "NAME|UID", "run the command and open the files as this user"},
 	{"confine", OPTION_CONFINE, RUN, NULL, "refuse what the command connects or sends to off loopback; each is a high finding"},
 	{"ring-size", OPTION_RING_SIZE, RUN | WATCH, "BYTES", "kernel buffer, a power of two (64M); K, M and G are understood"},
 	{"door", OPTION_DOOR, RUN | WATCH, "NAME", "auto, tracepoint or kprobe (auto)"},
@@ -285,6 +287,8 @@ static const char *take_scope(int id, const char *value, struct command_line *li
 	case OPTION_PID:
 		if (parse_number(value, 1, INT32_MAX, &number))
 			return "takes a process id";
+		if (kill((pid_t)number, 0) && errno == ESRCH)
+			return "is of a process that is not there";
 		capture->scope = CAPTURE_PID;
 		capture->pid = (uint32_t)number;
 		break;
@@ -480,18 +484,40 @@ static enum command_line_result complain(enum command_line_verb verb, const char
 	return COMMAND_LINE_BAD;
 }
 
-/* What getopt_long(3) did not take; word: where it stood, a whole group of letters where one of them is wrong. */
-static enum command_line_result complain_of_option(enum command_line_verb verb, int id, const char *word)
+void command_line_complain_of_option(const char *command, int id, const char *word)
 {
 	char letter[] = {'-', (char)optopt, '\0'};
-	bool is_letter = id == '?' && optopt > 0 && optopt < OPTION_LEDGER;
+	bool is_letter = id == '?' && optopt > 0 && optopt < COMMAND_LINE_FIRST_OPTION;
 
-	fprintf(stderr, "nightclerk %s: %s %s; see nightclerk %s --help\n", command_line_verb_name(verb), is_letter ? letter : word,
-		id == ':'				  ? "wants a value"
-		: optopt >= OPTION_LEDGER && !is_letter ? "is too much: that option takes no value"
-							  : "is not an option of it",
-		command_line_verb_name(verb));
-	return COMMAND_LINE_BAD;
+	fprintf(stderr, "nightclerk %s: %s %s; see nightclerk %s --help\n", command, is_letter ? letter : word,
+		id == ':'					      ? "wants a value"
+		: optopt >= COMMAND_LINE_FIRST_OPTION && !is_letter ? "is too much: that option takes no value"
+								      : "is not an option of it",
+		command);
+}
+
+/* What is wrong with the value of an option that takes a file, whatever is in it; NULL = nothing. */
+static const char *wrong_with_file(int id, const char *value)
+{
+	const char *argument = NULL;
+
+	for (size_t i = 0; i < TABLE_SIZE; i++)
+		if (table[i].id == id)
+			argument = table[i].argument;
+	if (!argument || strncmp(argument, "FILE", 4) != 0)
+		return NULL;
+	switch (id) {
+	case OPTION_EVENTS:
+		return output_wrong_name(value, true);
+	case OPTION_LEDGER:
+	case OPTION_RECORD:
+	case OPTION_JUNIT:
+	case OPTION_DB:
+	case OPTION_OUTPUT:
+		return output_wrong_name(value, false);
+	default:
+		return *value ? NULL : "takes the name of a file";
+	}
 }
 
 /* What is asked of a model is a request or a prompt, and each has two parts. */
@@ -618,10 +644,15 @@ static enum command_line_result take_options(enum command_line_verb verb, int ar
 			print_help(verb);
 			return COMMAND_LINE_HELP;
 		}
-		if (id == ':' || id == '?')
-			return complain_of_option(verb, id, argv[optind - 1]);
+		if (id == ':' || id == '?') {
+			command_line_complain_of_option(command_line_verb_name(verb), id, argv[optind - 1]);
+			return COMMAND_LINE_BAD;
+		}
 		given[id - OPTION_LEDGER] = true;
-		wrong = take_store_option(id, optarg, line, &taken);
+		wrong = wrong_with_file(id, optarg);
+		taken = wrong != NULL;
+		if (!taken)
+			wrong = take_store_option(id, optarg, line, &taken);
 		if (!taken)
 			wrong = take_option(id, optarg, line);
 		if (wrong)

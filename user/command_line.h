@@ -60,7 +60,7 @@ struct command_line {
 	struct asked asked;
 	struct report_line report;
 	int64_t now_ns; /* CLOCK_REALTIME, or what --now says */
-	const char *user;   /* whose rights the command and the files get */
+	const char *user;   /* name or number: whose rights the command and the files get */
 	uint64_t linger_ns; /* 1 s */
 	const char *notify; /* watch: a shell command for each finding from fail_on on */
 	const char *output; /* watch: a file for the command's own output */
@@ -80,5 +80,14 @@ const char *command_line_verb_name(enum command_line_verb verb);
 enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,
 					    struct command_line *ret_line);
 void command_line_done(struct command_line *line); /* accepts a zeroed one */
+
+#define COMMAND_LINE_FIRST_OPTION 256 /* what getopt_long(3) answers for a long option; below are letters */
+
+/*
+ * Says on stderr what getopt_long(3) did not take. id: its answer, '?' or ':'
+ * (its letters begin with ':', opterr is 0); word: argv[optind - 1], a whole group
+ * of letters where one of them is wrong.
+ */
+void command_line_complain_of_option(const char *command, int id, const char *word);
 
 #endif

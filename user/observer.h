@@ -22,6 +22,7 @@ struct observer_options {
 	const char *recording; /* path; NULL = none */
 	const char *junit;     /* path; NULL = none */
 	const char *db;	       /* path of the store; NULL = none */
+	const char *output;    /* path of the file that the caller writes what the command prints to; NULL = none */
 	int64_t lease_ns;      /* of a pending row in it */
 	int64_t ttl_ns;	       /* > 0: what is older is removed from it */
 	bool append_mark;      /* mark the ledger as in use (`run`) */

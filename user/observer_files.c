@@ -86,6 +86,17 @@ bool observer_is_short(const struct observer *observer)
 	return is_short(observer->ledger) || is_short(observer->events) || is_short(observer->junit);
 }
 
+static int keep_files_apart(const struct observer_options *options, char *reason)
+{
+	const struct output_place places[] = {
+		{"--ledger", options->ledger, false}, {"--events", options->events, true},
+		{"--junit", options->junit, false},   {"--record", options->recording, false},
+		{"--db", options->db, false},	      {"--output", options->output, false},
+	};
+
+	return output_places_differ(places, sizeof(places) / sizeof(places[0]), reason);
+}
+
 int observer_open_files(struct observer *observer, char *reason)
 {
 	const struct observer_options *options = &observer->options;
@@ -108,6 +119,8 @@ int observer_open_files(struct observer *observer, char *reason)
 		if (!err)
 			output_never_wait(*files[i].output);
 	}
+	if (!err)
+		err = keep_files_apart(options, reason);
 	if (err || !options->recording)
 		return err;
 	/* What passes while the canary is awaited is part of it. */

@@ -52,26 +52,88 @@ const char *output_remedy(int err)
 		return "nobody reads this pipe: start its reader first";
 	case EISDIR:
 		return "it is a directory: give a file";
+	case ENOTDIR:
+		return "a part of its path is no directory: give the real path";
+	case ENAMETOOLONG:
+		return "its name is too long: give a shorter one";
+	case EMFILE:
+	case ENFILE:
+		return "too many files are open: raise the limit (ulimit -n)";
+	case ENOSPC:
+	case EDQUOT:
+		return "the disk is full: make room";
 	default:
 		return "choose another place";
 	}
 }
 
-static int open_special(const char *path, struct output *output)
+static bool is_special(const char *path)
+{
+	return strcmp(path, "-") == 0 || strncmp(path, "fd:", 3) == 0;
+}
+
+/* Of "-" or "fd:N"; -1: not a number. */
+static int special_fd(const char *path)
 {
 	char *end;
 	long fd;
 
-	output->shared_fd = true;
-	if (strcmp(path, "-") == 0) {
-		output->fd = STDOUT_FILENO;
-		return 0;
-	}
+	if (strcmp(path, "-") == 0)
+		return STDOUT_FILENO;
 	fd = strtol(path + 3, &end, 10);
-	if (path[3] == '\0' || *end || fd < 0 || fd > 1 << 20 || fcntl((int)fd, F_GETFL) < 0)
+	return path[3] < '0' || path[3] > '9' || *end || fd > 1 << 20 ? -1 : (int)fd;
+}
+
+static int open_special(const char *path, struct output *output)
+{
+	output->shared_fd = true;
+	output->fd = special_fd(path);
+	if (output->fd < 0 || fcntl(output->fd, F_GETFL) < 0)
 		return -EBADF;
-	output->fd = (int)fd;
-	fcntl(output->fd, F_SETFD, FD_CLOEXEC);
+	if (strcmp(path, "-") != 0)
+		fcntl(output->fd, F_SETFD, FD_CLOEXEC);
+	return 0;
+}
+
+const char *output_wrong_name(const char *path, bool special)
+{
+	int flags;
+
+	if (!*path)
+		return "takes the name of a file";
+	if (!is_special(path))
+		return NULL;
+	if (!special)
+		return "takes a file: for one that is called so, put ./ before its name";
+	flags = fcntl(special_fd(path), F_GETFL);
+	if (flags < 0)
+		return "takes a descriptor that is open when nightclerk starts: fd:3 and 3>FILE";
+	return (flags & O_ACCMODE) == O_RDONLY ? "takes a descriptor that can be written to" : NULL;
+}
+
+static bool find(const struct output_place *place, struct stat *ret_stat)
+{
+	if (!place->path)
+		return false;
+	if (place->special && is_special(place->path))
+		return fstat(special_fd(place->path), ret_stat) == 0;
+	return stat(place->path, ret_stat) == 0;
+}
+
+int output_places_differ(const struct output_place *places, size_t count, char *reason)
+{
+	struct stat one, other;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = i + 1; j < count; j++) {
+			if (!find(&places[i], &one) || !find(&places[j], &other) || S_ISCHR(one.st_mode))
+				continue;
+			if (one.st_dev != other.st_dev || one.st_ino != other.st_ino)
+				continue;
+			snprintf(reason, OUTPUT_REASON_MAX, "%s and %s are one file, %s: give each its own",
+				 places[i].option, places[j].option, places[j].path);
+			return -EINVAL;
+		}
 	return 0;
 }
 
@@ -141,7 +203,7 @@ int output_open(const char *path, bool special, const struct output_owner *owner
 	}
 	output->owner = *owner;
 	output->fd = -1;
-	if (special && (strcmp(path, "-") == 0 || strncmp(path, "fd:", 3) == 0))
+	if (special && is_special(path))
 		err = open_special(path, output);
 	else
 		err = open_path(output);

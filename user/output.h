@@ -23,6 +23,22 @@ struct output;
 const char *output_remedy(int err);
 
 /*
+ * What is wrong with the name of an output, as the end of a sentence that begins
+ * with its option; NULL = nothing. special: "-" and "fd:N" are names, too. Call it
+ * before anything is opened: a descriptor counts only if the caller left it open.
+ */
+const char *output_wrong_name(const char *path, bool special);
+
+struct output_place {
+	const char *option; /* how people know it: "--ledger" */
+	const char *path;   /* NULL = none */
+	bool special;	    /* "-" and "fd:N" are names */
+};
+
+/* After all of them are opened: 0, or -EINVAL with reason filled where two are one file (/dev/null may be). */
+int output_places_differ(const struct output_place *places, size_t count, char *reason);
+
+/*
  * Opens for appending, O_NOFOLLOW, 0600 when it is made. "-" is standard
  * output and "fd:N" a descriptor that is open already, where special is true.
  * 0 or -errno with one line in reason (OUTPUT_REASON_MAX bytes) that names the

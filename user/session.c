@@ -209,6 +209,7 @@ void session_observer_options(const struct command_line *line, struct observer_o
 		.events = line->events,
 		.recording = line->recording,
 		.db = line->db,
+		.output = line->output,
 		.lease_ns = line->lease_ns,
 		.ttl_ns = line->ttl_ns,
 		.canary = true,
@@ -221,13 +222,27 @@ void session_observer_options(const struct command_line *line, struct observer_o
 
 /* ---- start ---- */
 
+/* By its name, else by its number. NULL with errno set, 0 = there is none. */
+static const struct passwd *find_user(const char *text)
+{
+	const struct passwd *entry;
+	char *end;
+	unsigned long uid;
+
+	errno = 0;
+	entry = getpwnam(text);
+	if (entry || *text < '0' || *text > '9')
+		return entry;
+	uid = strtoul(text, &end, 10);
+	errno = 0;
+	return *end || uid >= (uid_t)-1 ? NULL : getpwuid((uid_t)uid);
+}
+
 /* The account of --user: 0, or -ENOENT with a line on stderr. */
 static int find_account(const char *name, struct launch_account *ret_account)
 {
-	const struct passwd *entry;
+	const struct passwd *entry = find_user(name);
 
-	errno = 0;
-	entry = getpwnam(name);
 	if (!entry) {
 		fprintf(stderr, "nightclerk: no user called %s: %s\n", name, errno ? strerror(errno) : "see getent passwd");
 		return -ENOENT;

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from harness import contains, equal, fact, play, read_lines, wait_for_line, wait_until
+from harness import NIGHTCLERK, contains, equal, fact, play, read_lines, wait_for_line, wait_until
 
 NOBODY = 65534
 AS_NOBODY = {"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY)}
@@ -74,6 +74,69 @@ def a_recording_that_others_could_read_is_refused(live):
     contains(result.stderr, f"others can read {path}, and that cannot be changed: Operation not permitted; "
              "choose another place", "stderr")
     equal(held(path), b"earlier", "the file")
+
+
+# ---- one file, one output ----
+
+
+PAIRS = (("--ledger", "--events"), ("--ledger", "--junit"), ("--events", "--record"), ("--junit", "--db"))
+
+
+@fact
+def no_file_is_taken_for_two_outputs(live):
+    live.write("one", "")
+    os.link(live.path("one"), live.path("other"))
+    for first, second in PAIRS:
+        for names in (("new", "new"), ("new", "./new"), ("one", "other")):
+            rest = [] if first == "--ledger" else ["--ledger", "/dev/null"]
+            arguments = ["run", *rest, first, names[0], second, names[1], "--", "touch", "marker"]
+            result = live.finish(live.nightclerk(arguments)).expect(125)
+            equal(result.stderr.splitlines()[-1], f"nightclerk: {first} and {second} are one file, {names[1]}: give each its own; "
+                  "the command was not started", "stderr")
+            equal(os.path.exists(live.path("marker")), False, "the command was started")
+            if second == "--db":  # an empty file is a store to be, and the store is opened first
+                os.truncate(live.path(names[0]), 0)
+                if names[0] == "new":
+                    os.unlink(live.path("new"))
+            equal((held(live.path("one")), os.path.exists(live.path("new"))), (b"", False), "what is in the file, or was left behind")
+
+
+@fact
+def a_descriptor_and_a_path_are_one_file_too(live):
+    with open(live.path("file"), "ab") as file:
+        arguments = ["run", "--ledger", "file", "--events", f"fd:{file.fileno()}", "--", "true"]
+        result = live.finish(live.nightclerk(arguments, pass_fds=[file.fileno()])).expect(125)
+    equal(result.stderr, f"nightclerk: --ledger and --events are one file, {arguments[4]}: give each its own; "
+          "the command was not started\n", "stderr")
+
+
+@fact
+def two_outputs_to_nowhere_are_fine(live):
+    arguments = ["run", "--ledger", "/dev/null", "--events", "/dev/null", "--", "true"]
+    live.finish(live.nightclerk(arguments)).expect(0)
+
+
+@fact
+def a_replay_does_not_write_into_its_recording(live):
+    live.run(["true"]).expect(0)
+    before = held(live.path("recording"))
+    for option in ("--ledger", "--events", "--db"):
+        done = subprocess.run([NIGHTCLERK, "replay", "recording", option, "./recording"], cwd=live.directory,
+                              stderr=subprocess.PIPE, timeout=60, check=False)
+        equal(held(live.path("recording")), before, f"the recording after {option}")
+        if option == "--db":
+            equal(done.returncode, 1, "exit status")
+            continue
+        equal((done.returncode, done.stderr.decode()),
+              (2, f"nightclerk replay: the recording and {option} are one file, ./recording: give each its own\n"), option)
+
+
+@fact
+def a_descriptor_for_reading_is_no_output(live):
+    with open("/dev/null", "rb") as file:
+        arguments = ["run", "--events", f"fd:{file.fileno()}", "--", "true"]
+        result = live.finish(live.nightclerk(arguments, pass_fds=[file.fileno()])).expect(125)
+    equal(result.stderr, "nightclerk run: --events takes a descriptor that can be written to; see nightclerk run --help\n", "stderr")
 
 
 # ---- a start that fails ----
