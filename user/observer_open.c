@@ -6,6 +6,7 @@
 #include "observer_parts.h"
 #include "cgroup.h"
 #include "clock.h"
+#include "own_limits.h"
 #include "process.h"
 
 #include <errno.h>
@@ -158,6 +159,11 @@ int observer_open(const struct observer_options *options, struct observer **ret_
 	if (!observer) {
 		snprintf(reason, OUTPUT_REASON_MAX, "out of memory");
 		return -ENOMEM;
+	}
+	err = own_limits_prepare(options->capture.data_ring_bytes, reason);
+	if (err) {
+		free(observer);
+		return err;
 	}
 	sweep();
 	observer->options = *options;

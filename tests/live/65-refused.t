@@ -87,6 +87,19 @@ def a_kernel_without_btf_is_named(live):
     refused(live, prefix, "kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF")
 
 
+@fact
+def limits_that_are_too_low_are_named(live):
+    refused(live, ["prlimit", "--nofile=52"], "52 open files are allowed, and 128 are needed: raise the limit (ulimit -n)")
+    refused(live, ["prlimit", "--as=20000000"], "19 MiB of address space are allowed, and 256 are needed: raise the limit "
+                                                "(ulimit -v), or give a smaller --ring-size")
+
+
+@fact
+def a_soft_limit_is_raised_and_the_command_keeps_its_own(live):
+    result = live.run(["sh", "-c", "ulimit -Sn; ulimit -Sv"], prefix=["prlimit", "--nofile=20:4096", "--as=40000000:4000000000"])
+    equal(result.expect(0).stdout, b"20\n39062\n", "the command's limits")
+
+
 POSTS = """
 import sys, urllib.request
 print("ready", flush=True)
