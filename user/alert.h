@@ -22,6 +22,7 @@
 struct alert_style {
 	bool colour;
 	unsigned int width; /* columns; 0 = do not fold */
+	bool live;	    /* what is not known yet of an attempt comes in a line of its own (call_line.h) */
 };
 
 struct alerts;

@@ -246,6 +246,8 @@ static int attempt_line(struct block *block, bool later, const struct cells *own
 		err = say_cell(&block->text, &own->key, &beside->key);
 	if (!err)
 		err = attempt_outcome(facts, &block->text);
+	if (!err && block->style->live && attempt_outcome_is_due(facts))
+		err = say(&block->text, ": its line follows");
 	return end_line(block, err);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fixed columns first, the target last: it is the only one that may be long.
+ * Fixed columns first, the target last: it is the only one that may be long, and
+ * the one that is never left out.
  */
 #include "call_line.h"
 #include "say.h"
@@ -11,6 +12,32 @@
 #include <errno.h>
 
 #define COMM_COLUMNS 15
+#define TARGET_COLUMNS 40 /* on a narrow terminal it has as many before other columns have any */
+
+/* What is there beside time, method, status, duration and target. */
+struct layout {
+	bool process, command, sizes;
+};
+
+static struct layout layout_of(unsigned int width)
+{
+	/* Each with the space after it. */
+	const unsigned int always = 13 + 7 + 4 + 10, sizes = 7 + 7, process = 8, command = COMM_COLUMNS + 1;
+	unsigned int room = width > always + TARGET_COLUMNS ? width - always - TARGET_COLUMNS : 0;
+
+	return (struct layout){
+		.command = width == 0 || room >= command,
+		.process = width == 0 || room >= command + process,
+		.sizes = width == 0 || room >= command + process + sizes,
+	};
+}
+
+bool call_line_looks_alike(unsigned int width, unsigned int other)
+{
+	struct layout one = layout_of(width), two = layout_of(other);
+
+	return one.process == two.process && one.command == two.command && one.sizes == two.sizes;
+}
 
 static int add_time(uint64_t when_ns, int64_t wall_offset_ns, struct buffer *out)
 {
@@ -42,15 +69,15 @@ static int add_bytes(uint64_t count, struct buffer *out)
 	return say(out, "%5lluM ", (unsigned long long)(count / 1024 / 1024));
 }
 
-static int add_numbers(const struct call *call, struct buffer *out)
+static int add_numbers(const struct call *call, const struct layout *layout, struct buffer *out)
 {
 	uint64_t from = call->sent_ns ? call->sent_ns : call->first_ns;
 	int err;
 
 	err = call->status ? say(out, "%3u ", call->status) : say(out, "  - ");
-	if (!err)
+	if (!err && layout->sizes)
 		err = add_bytes(call->body_bytes, out);
-	if (!err)
+	if (!err && layout->sizes)
 		err = add_bytes(call->response_body_bytes, out);
 	if (err)
 		return err;
@@ -95,20 +122,21 @@ static void cut(struct buffer *out, size_t start, unsigned int width)
 int call_line(struct fingerprinter *fingerprinter, const struct call *call, int64_t wall_offset_ns,
 	      const struct alert_style *style, struct buffer *out)
 {
+	struct layout layout = layout_of(style->width);
 	size_t start = out->size;
 	char pid[16];
 	int err;
 
 	snprintf(pid, sizeof(pid), "%7u", call->process.tgid);
 	err = add_time(call->first_ns, wall_offset_ns, out);
-	if (!err)
+	if (!err && layout.process)
 		err = add_padded(bytes_of_string(pid), 7, out);
-	if (!err)
+	if (!err && layout.command)
 		err = add_padded(bytes_of_string(call->process.comm), COMM_COLUMNS, out);
 	if (!err)
 		err = add_padded(call->method, 6, out);
 	if (!err)
-		err = add_numbers(call, out);
+		err = add_numbers(call, &layout, out);
 	if (!err)
 		err = add_target(fingerprinter, call, out);
 	if (!err) {
@@ -122,10 +150,20 @@ int call_line(struct fingerprinter *fingerprinter, const struct call *call, int6
 
 int call_line_header(const struct alert_style *style, struct buffer *out)
 {
+	struct layout layout = layout_of(style->width);
 	size_t start = out->size;
-	int err = say(out, "%-12s %7s %-15s %-6s %3s %6s %6s %9s %s", "TIME (UTC)", "PID", "COMMAND", "METHOD", "ST",
-		      "SENT", "GOT", "MS", "SERVER AND TARGET");
+	int err = say(out, "%-12s ", "TIME (UTC)");
 
+	if (!err && layout.process)
+		err = say(out, "%7s ", "PID");
+	if (!err && layout.command)
+		err = say(out, "%-*s ", COMM_COLUMNS, "COMMAND");
+	if (!err)
+		err = say(out, "%-6s %3s ", "METHOD", "ST");
+	if (!err && layout.sizes)
+		err = say(out, "%6s %6s ", "SENT", "GOT");
+	if (!err)
+		err = say(out, "%9s %s", "MS", "SERVER AND TARGET");
 	if (err)
 		return err;
 	cut(out, start, style->width);

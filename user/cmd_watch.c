@@ -32,27 +32,48 @@ static bool has_table(const struct session *session)
 	return !session->line.events || strcmp(session->line.events, "-") != 0;
 }
 
-/* Calls first: the block of a finding stands below the line of its call. */
-static void show(struct session *session, struct output *lines)
-{
-	output_write(lines, observer_calls(session->observer), NULL);
-	output_write(lines, observer_alerts(session->observer), NULL);
-	observer_take_calls(session->observer);
-	observer_take_alerts(session->observer);
-	if (session->resized) {
-		observer_set_style(session->observer, session_style(STDOUT_FILENO));
-		session->resized = false;
-	}
-}
+/* The plain form: lines to standard output, the command's output to a file where that was asked for. */
+struct plain_watch {
+	struct session *session;
+	struct output *lines;
+	unsigned int width; /* of the lines; 0 = no terminal */
+	struct command_output output;
+	struct screen_model *model; /* only where somebody is to be told of findings */
+	struct notify *notify;
+};
 
-static void show_header(struct output *lines)
+static void show_header(const struct alert_style *style, struct output *lines)
 {
-	struct alert_style style = session_style(STDOUT_FILENO);
 	struct buffer header = {0};
 
-	if (call_line_header(&style, &header) == 0)
+	if (call_line_header(style, &header) == 0)
 		output_write(lines, buffer_bytes(&header), NULL);
 	buffer_done(&header);
+}
+
+/* The terminal has another width: the header once more where there are other columns. */
+static void take_width(struct plain_watch *watch)
+{
+	struct alert_style style = session_style(STDOUT_FILENO);
+
+	if (has_table(watch->session) && !call_line_looks_alike(watch->width, style.width))
+		show_header(&style, watch->lines);
+	watch->width = style.width;
+	observer_set_style(watch->session->observer, style);
+}
+
+/* Calls first: the block of a finding stands below the line of its call, where that has ended. */
+static void show(struct plain_watch *watch)
+{
+	struct session *session = watch->session;
+
+	output_write(watch->lines, observer_calls(session->observer), NULL);
+	output_write(watch->lines, observer_alerts(session->observer), NULL);
+	observer_take_calls(session->observer);
+	observer_take_alerts(session->observer);
+	if (session->resized)
+		take_width(watch);
+	session->resized = false;
 }
 
 /* In the plain form nobody looks at the model: it only says what people want to hear of. */
@@ -65,29 +86,23 @@ static void tell(struct screen_model *model, struct notify *notify)
 	notify_reap(notify);
 }
 
-/* The plain form: lines to standard output, the command's output to a file where that was asked for. */
-struct plain_watch {
-	struct session *session;
-	struct output *lines;
-	struct command_output output;
-	struct screen_model *model; /* only where somebody is to be told of findings */
-	struct notify *notify;
-};
-
 static void look(struct plain_watch *watch)
 {
 	uint8_t text[64 * 1024];
 
 	while (command_output_take(&watch->output, text, sizeof(text)) == sizeof(text))
 		;
-	show(watch->session, watch->lines);
+	show(watch);
 	tell(watch->model, watch->notify);
 }
 
 static void watch_plainly(struct plain_watch *watch)
 {
+	struct alert_style style = session_style(STDOUT_FILENO);
+
+	watch->width = style.width;
 	if (has_table(watch->session))
-		show_header(watch->lines);
+		show_header(&style, watch->lines);
 	while (!session_over(watch->session)) {
 		session_turn(watch->session);
 		look(watch);

@@ -163,6 +163,15 @@ static int outcome(const struct attempt_facts *facts, struct buffer *out)
 	return say_span(out, status, facts->first_ns, facts->status_ns, tail);
 }
 
+bool attempt_outcome_is_due(const struct attempt_facts *facts)
+{
+	if (facts->no_outcome || facts->undecidable || !facts->request_complete || facts->closed_ns)
+		return false;
+	if (facts->status == 0)
+		return !facts->owner_gone;
+	return facts->status_in_time && !facts->replayed && facts->complete_ns == 0;
+}
+
 int attempt_outcome(const struct attempt_facts *facts, struct buffer *out)
 {
 	int err = outcome(facts, out);

@@ -33,6 +33,8 @@ int finding_because(const struct judgement *judgement, struct buffer *out);
  * Appended.
  */
 int attempt_outcome(const struct attempt_facts *facts, struct buffer *out);
+/* It says "yet": the answer, or its end, is still to come. */
+bool attempt_outcome_is_due(const struct attempt_facts *facts);
 
 /* The evidence for FINDING_TRUNCATED_RESPONSE or FINDING_ABANDONED_CALL of one call. Appended. */
 int call_evidence(const struct call *call, enum finding finding, struct buffer *out);

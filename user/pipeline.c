@@ -176,14 +176,16 @@ static void book_finding(struct pipeline *pipeline, const struct judgement *judg
 
 static void write_alert(struct pipeline *pipeline, const struct judgement *judgement, const struct call *call)
 {
+	struct alert_style style = pipeline->options.style;
 	bool renew = false;
 
 	if (pipeline->options.no_alerts)
 		return;
+	style.live = pipeline->options.live_calls;
 	lost(pipeline, alerts_note(pipeline->alerts, judgement, call, &renew));
 	if (renew && pipeline->options.live_alerts)
 		lost(pipeline, alerts_block(pipeline->alerts, &judgement->group, pipeline->line.wall_offset_ns,
-					    &pipeline->options.style, &pipeline->output->alerts));
+					    &style, &pipeline->output->alerts));
 }
 
 static void report(struct pipeline *pipeline, const struct judgement *judgement, const struct call *call, uint64_t now_ns)

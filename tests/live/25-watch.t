@@ -277,6 +277,28 @@ def on_a_terminal_it_has_colour_and_keeps_the_width(live):
 
 
 @fact
+def on_a_narrow_terminal_the_target_has_its_room(live):
+    mock = live.mock()
+    lines = on_a_terminal(live, mock, 80, dict(os.environ, NO_COLOR="1")).splitlines()
+    equal(lines[0], "TIME (UTC)   METHOD  ST        MS SERVER AND TARGET", "header")
+    match = re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3} POST   200 +\d+\.\d (\S+) (\S+)", lines[1])
+    check(match, f"not a line of a call: {lines[1]!r}")
+    equal(match.groups(), (f"127.0.0.1:{mock.port}", "/v1/charges"), "server and target")
+
+
+@fact
+def a_block_that_comes_before_the_answer_says_that_its_line_follows(live):
+    mock = live.mock("--delay-ms", "0,700")
+    watch = Watch(live, "--port", str(mock.port))
+    post(mock)
+    post(mock)
+    rest, _ = watch.stop()
+    later = [line for line in rest if line.startswith("  attempt 2 ")]
+    equal([line.rpartition("no key  ")[2] for line in later], ["no answer yet: its line follows"], "attempt 2")
+    check(LINE.match(rest[-1]), f"its line does not follow: {rest[-1]!r}")
+
+
+@fact
 def no_color_is_honoured(live):
     text = on_a_terminal(live, live.mock(), 100, dict(os.environ, NO_COLOR="1"))
     check("\x1b" not in text, "colour in spite of NO_COLOR")

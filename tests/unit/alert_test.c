@@ -652,6 +652,45 @@ static void findings_of_severity_info_take_half_of_the_room_at_most(void **state
 	assert_true(note(*state, &judgement, NULL));
 }
 
+/* The last words of the line of attempt 2. */
+static void expect_end_of_attempt_2(struct alerts *alerts, const struct judgement *judgement, bool live, const char *end)
+{
+	const struct alert_style style = {.live = live};
+	struct buffer out = {0};
+	char *line;
+
+	assert_int_equal(alerts_block(alerts, &judgement->group, WALL_OFFSET, &style, &out), 0);
+	assert_int_equal(buffer_append_byte(&out, 0), 0);
+	line = strstr((char *)out.data, "  attempt 2");
+	assert_non_null(line);
+	*strchr(line, '\n') = '\0';
+	assert_string_equal(strstr(line, "no key  ") + strlen("no key  "), end);
+	buffer_done(&out);
+}
+
+static void says_live_that_the_end_of_an_attempt_is_to_come(void **state)
+{
+	struct judgement judgement = timeout_judgement();
+
+	judgement.later_facts.status = 0;
+	judgement.later_facts.complete_ns = 0;
+	note(*state, &judgement, NULL);
+	expect_end_of_attempt_2(*state, &judgement, true, "no answer yet: its line follows");
+	expect_end_of_attempt_2(*state, &judgement, false, "no answer yet");
+	judgement.later_facts.status = 200;
+	judgement.later_facts.status_in_time = true;
+	judgement.later_facts.status_ns = judgement.later_facts.first_ns + 3 * MS;
+	note(*state, &judgement, NULL);
+	expect_end_of_attempt_2(*state, &judgement, true, "200 after 3 ms, not whole yet: its line follows");
+	judgement.later_facts.complete_ns = judgement.later_facts.status_ns;
+	note(*state, &judgement, NULL);
+	expect_end_of_attempt_2(*state, &judgement, true, "200 after 3 ms");
+	judgement.later_facts.complete_ns = 0;
+	judgement.later_facts.closed_ns = judgement.later_facts.status_ns + MS;
+	note(*state, &judgement, NULL);
+	expect_end_of_attempt_2(*state, &judgement, true, "200 after 3 ms, cut short");
+}
+
 static void does_not_look_at_a_key_that_is_no_longer_lent(void **state)
 {
 	struct judgement judgement = timeout_judgement();
@@ -767,6 +806,7 @@ int main(void)
 		fresh(lists_the_groups_for_other_reports),
 		fresh(counts_what_is_beyond_the_cap),
 		fresh(findings_of_severity_info_take_half_of_the_room_at_most),
+		fresh(says_live_that_the_end_of_an_attempt_is_to_come),
 		fresh(does_not_look_at_a_key_that_is_no_longer_lent),
 		fresh(writes_nothing_rather_than_half_a_block),
 		cmocka_unit_test(makes_every_byte_harmless),
