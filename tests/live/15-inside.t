@@ -100,6 +100,12 @@ def the_readme_s_bats_example_passes(live):
     live.write("charges.bats", readme_example("bash", "@test"))
     result = live.run(["bats", "charges.bats"], env=inside(live, mock)).expect(0)
     equal(len(result.ledger), 1, "lines")
+    # Once more: the ledger is appended to.
+    again = live.nightclerk(["run", "--", "bats", "charges.bats"], env=inside(live, mock))
+    equal(len(live.finish(again).expect(0).ledger), 2, "lines after a second run")
+    live.write("charges.bats", readme_example("bash", "@test").replace("nightclerk sync", 'curl -s "$URL" -d {}; nightclerk sync'))
+    again = live.nightclerk(["run", "--", "bats", "charges.bats"], env=inside(live, mock))
+    contains(live.finish(again).expect(1).stdout.decode(), "not ok 1 charges once", "bats, where it charges twice")
 
 
 @fact
