@@ -4,6 +4,9 @@
  */
 #include "commands.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
@@ -43,8 +46,24 @@ static void print_commands(FILE *to)
 	fprintf(to, "\n\nnightclerk COMMAND --help shows its options; try: nightclerk run -- pytest -q\n");
 }
 
+/*
+ * A descriptor of these three that the caller has closed would be that of the
+ * first file we open, and what we say would end up in it. A command gets it closed.
+ */
+static void hold_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
+	hold_standard_descriptors();
 	if (argc < 2) {
 		print_commands(stdout);
 		return 0;

@@ -139,6 +139,22 @@ def a_descriptor_for_reading_is_no_output(live):
     equal(result.stderr, "nightclerk run: --events takes a descriptor that can be written to; see nightclerk run --help\n", "stderr")
 
 
+@fact
+def with_closed_standard_descriptors_nothing_is_said_into_a_file(live):
+    live.run(["true"]).expect(0)
+    closed = ["sh", "-c", 'exec "$@" <&- 2>&-', "sh"]
+    done = subprocess.run([*closed, NIGHTCLERK, "replay", "recording", "--ledger", "again"], cwd=live.directory,
+                          timeout=60, check=False)
+    equal((done.returncode, held(live.path("again"))), (0, b""), "status and ledger of the replay")
+
+
+@fact
+def a_command_gets_them_as_closed_as_they_were(live):
+    closed = ["sh", "-c", 'exec "$@" <&- 2>&-', "sh"]
+    command = ["sh", "-c", "for n in 0 1 2; do [ -e /proc/$$/fd/$n ] && echo $n; done; true"]
+    equal(live.finish(live.nightclerk(live.run_arguments(command), closed)).expect(0).stdout, b"1\n", "what is open")
+
+
 # ---- a start that fails ----
 
 
