@@ -20,6 +20,7 @@ struct stored {
 	bool billed;
 	bool used;
 	bool is_hop;
+	bool answered;
 	int64_t tokens; /* input and output, where it is billed */
 };
 
@@ -129,6 +130,7 @@ static int find_attempt(struct store *store, const uint8_t id[CALL_ID_BYTES], st
 	ret_stored->billed = sqlite3_column_int(statement, 2);
 	ret_stored->used = sqlite3_column_int(statement, 3);
 	ret_stored->is_hop = sqlite3_column_int(statement, 6);
+	ret_stored->answered = sqlite3_column_int(statement, 7);
 	if (ret_stored->billed)
 		ret_stored->tokens = known(store_column_count(statement, 4)) + known(store_column_count(statement, 5));
 	sqlite3_reset(statement);
@@ -337,7 +339,8 @@ static int book_call(struct booker *booker, const struct booked_attempt *attempt
 {
 	int64_t wasted_before = stored->is_new || stored->used ? 0 : stored->tokens;
 	bool keep = false;
-	bool answered = attempt->outcome == OUTCOME_ANSWERED;
+	/* What was answered before, and is not used, was put aside by then: it is no news that comes again. */
+	bool answered = attempt->outcome == OUTCOME_ANSWERED && (stored->used || !stored->answered);
 	int err = 0;
 
 	describe(booker, row, attempt);
@@ -348,7 +351,7 @@ static int book_call(struct booker *booker, const struct booked_attempt *attempt
 	if (!err && answered && (stored->used || !row->result_attempt[0])) {
 		keep = attempt->result && !row->has_result;
 		err = record(booker, row, attempt, stored);
-	} else if (!err && stored->used && !answered) {
+	} else if (!err && stored->used && attempt->outcome != OUTCOME_ANSWERED) {
 		err = unrecord(booker, row, stored);
 	}
 	row->wasted += (stored->used ? 0 : tokens_of(attempt)) - wasted_before;

@@ -140,6 +140,8 @@ static int take(struct store *store, const struct store_claim *claim, struct cal
 	begin_row(row, claim);
 	if (row->has_result)
 		err = write_result(store, claim->key, (struct bytes){0}, false);
+	if (!err)
+		err = call_row_forget(store, row);
 	row->status = CALL_PENDING;
 	row->reason[0] = '\0';
 	call_row_let_go(row);

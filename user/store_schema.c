@@ -112,7 +112,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" finding, severity, id_number)"
 		" VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,"
 		"?27,?28,?29,?30,?31,?32,?33,?34,?35,?36,?37,?38,?39,?40,?41,?42) ON CONFLICT (id_number) DO NOTHING",
-	[STATEMENT_FIND_ATTEMPT] = "SELECT seq, over, billed, used, prompt_tokens, output_tokens, parent IS NOT NULL FROM attempts WHERE id_number = ?1",
+	[STATEMENT_FIND_ATTEMPT] = "SELECT seq, over, billed, used, prompt_tokens, output_tokens, parent IS NOT NULL, outcome IS 'answered' FROM attempts WHERE id_number = ?1",
 	[STATEMENT_CHANGE_ATTEMPT] =
 		"UPDATE attempts SET sent_at = ?5, status_at = ?6, complete_at = ?7, closed_at = ?8, outcome = ?9, over = ?10,"
 		" status = ?11, delivered = ?12, closed_first = ?13, response_complete = ?14, answer_complete = ?15,"

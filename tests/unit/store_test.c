@@ -702,6 +702,39 @@ static void what_is_older_than_its_time_is_done_anew(void **state)
 	assert_string_equal(f->result_text, "new");
 }
 
+static void what_is_done_anew_makes_the_old_answer_waste(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 800, 1);
+	assert_true(commit(f, key_text(1), "old"));
+	f->ttl_ns = 50 * SECOND;
+	f->world.now_ns += 60 * SECOND;
+	assert_int_equal(reserve(f, key_text(1), 100), STORE_RESERVED);
+	assert_string_equal(ask(f, CALL_ROW), "pending||1|1|801||");
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 800, 1); /* what was said already changes nothing */
+	assert_string_equal(ask(f, CALL_ROW), "pending||1|1|801||");
+	book_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	assert_string_equal(ask(f, CALL_ROW), "pending||2|2|801|812|41");
+	assert_string_equal(ask(f, "SELECT group_concat(used) FROM attempts"), "0,1");
+	assert_true(commit(f, key_text(1), "new"));
+	assert_string_equal(ask(f, THE_SUM), "done|1|853");
+}
+
+static void what_was_begun_anew_and_left_is_not_done(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 800, 1);
+	f->ttl_ns = 50 * SECOND;
+	f->world.now_ns += 60 * SECOND;
+	assert_int_equal(reserve(f, key_text(1), 100), STORE_RESERVED);
+	f->world.now_ns += 100 * SECOND;
+	book_ended(f, 200, 1, OUTCOME_STATUS, 504, -1, -1);
+	assert_string_equal(ask(f, CALL_ROW), "abandoned|status_504|2|1|801||");
+	assert_int_equal(reserve(f, key_text(1), 100), STORE_RESERVED);
+}
+
 /* ---- what was left ---- */
 
 static bool is_1001(uint32_t pid, uint64_t start_ns)
@@ -894,6 +927,8 @@ int main(void)
 		FIXTURE_TEST(the_wire_leaves_a_reservation_to_its_holder),
 		FIXTURE_TEST(what_was_answered_is_done_though_its_holder_never_said_so),
 		FIXTURE_TEST(what_is_older_than_its_time_is_done_anew),
+		FIXTURE_TEST(what_is_done_anew_makes_the_old_answer_waste),
+		FIXTURE_TEST(what_was_begun_anew_and_left_is_not_done),
 		FIXTURE_TEST(a_call_whose_lease_is_over_is_abandoned_and_taken_over),
 		FIXTURE_TEST(a_call_whose_owner_is_gone_is_abandoned_before_its_lease),
 		FIXTURE_TEST(an_answer_after_the_lease_still_counts),
