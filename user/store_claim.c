@@ -346,11 +346,12 @@ static int remove_before(struct store *store, const char *sql, int64_t before_ns
 	return store_finish(store, statement, "write to");
 }
 
+/* Attempts stay as long as the call whose sums they are. */
 static int remove_old(struct store *store, int64_t before_ns, uint64_t *ret_calls)
 {
 	static const char *const rows[] = {
-		"DELETE FROM findings WHERE t < ?1",
-		"DELETE FROM attempts WHERE t < ?1",
+		"DELETE FROM attempts WHERE t < ?1 AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.key = attempts.key)",
+		"DELETE FROM findings WHERE t < ?1 AND NOT EXISTS (SELECT 1 FROM attempts WHERE seq = attempt_seq)",
 		"DELETE FROM blind WHERE t < ?1",
 		"DELETE FROM runs WHERE coalesce(ended_at, started_at) < ?1",
 	};

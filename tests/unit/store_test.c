@@ -799,6 +799,25 @@ static void what_is_old_is_removed_but_for_what_is_pending(void **state)
 	assert_string_equal(ask(f, "SELECT (SELECT COUNT(*) FROM attempts) + (SELECT COUNT(*) FROM findings)"), "0");
 }
 
+static void the_attempts_of_a_call_that_stays_stay_with_it(void **state)
+{
+	struct fixture *f = *state;
+
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	add_ended(f, 2, 2, OUTCOME_ANSWERED, 200, 1, 1);
+	add_ended(f, 3, 0, OUTCOME_ANSWERED, 200, 1, 1);
+	add_ended(f, 500, 1, OUTCOME_ANSWERED, 200, 812, 40);
+	add_finding(f, 1, "truncated_response", "info", true);
+	add_finding(f, 2, "truncated_response", "info", true);
+	book_all(f);
+	f->world.now_ns = 2000 * SECOND;
+	sweep(f, 900 * SECOND, 0, 1);
+	assert_string_equal(ask(f, "SELECT substr(id, 1, 4) FROM attempts ORDER BY t"), "0100\nf401");
+	assert_string_equal(ask(f, "SELECT COUNT(*) FROM findings"), "1");
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 812, 41); /* replayed */
+	assert_string_equal(ask(f, CALL_ROW), "done||2|2|852|812|41");
+}
+
 static void a_store_that_is_swept_gives_room_back(void **state)
 {
 	struct fixture *f = *state;
@@ -933,6 +952,7 @@ int main(void)
 		FIXTURE_TEST(a_call_whose_owner_is_gone_is_abandoned_before_its_lease),
 		FIXTURE_TEST(an_answer_after_the_lease_still_counts),
 		FIXTURE_TEST(what_is_old_is_removed_but_for_what_is_pending),
+		FIXTURE_TEST(the_attempts_of_a_call_that_stays_stay_with_it),
 		FIXTURE_TEST(a_store_that_is_swept_gives_room_back),
 		FIXTURE_TEST(an_attempt_comes_back_as_it_was_booked),
 		FIXTURE_TEST(only_the_newest_attempts_within_the_time_come_back_oldest_first),
