@@ -102,8 +102,8 @@ int call_row_write(struct store *store, const struct call_row *row)
 	store_bind_text(statement, 3, row->model);
 	store_bind_text(statement, 5, row->process);
 	store_bind_text(statement, 6, row->path);
-	store_bind_count(statement, 7, any && tokens->input < 0 ? 0 : tokens->input);
-	store_bind_count(statement, 8, any && tokens->output < 0 ? 0 : tokens->output);
+	store_bind_count(statement, 7, tokens->input);
+	store_bind_count(statement, 8, tokens->output);
 	store_bind_count(statement, 9, tokens->cached);
 	store_bind_count(statement, 10, tokens->reasoning);
 	store_bind_text(statement, 11, !any ? NULL : row->usage_whole ? "whole" : "partial");

@@ -3,12 +3,7 @@
  * The schema, step by step, and every statement that is used more than once. A
  * step is never changed once it was released: a new one follows it, and
  * STORE_VERSION counts them. Times are Unix seconds, so that
- * datetime(t, 'unixepoch') works; missing is NULL, never 0, but for one thing:
- *
- * calls.prompt_tokens and calls.output_tokens are both known or both NULL, so
- * that SUM(prompt_tokens + output_tokens) leaves nothing out that is known. A
- * part that an answer did not report counts as 0 there, usage is 'partial'
- * then, and attempts keeps the NULL.
+ * datetime(t, 'unixepoch') works; missing is NULL, never 0.
  */
 #include "store_private.h"
 

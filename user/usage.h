@@ -12,7 +12,8 @@
  * Normal form (struct usage): input with what came from and went to a cache,
  * output with reasoning. So an Anthropic input is input_tokens +
  * cache_read_input_tokens + cache_creation_input_tokens, and a Gemini output
- * candidates + thoughts; a sum is made of the parts that were reported. A count
+ * candidates + thoughts; a sum is made of the parts that were reported. An output
+ * that is not reported is what a total leaves of it: 0 for embeddings. A count
  * that comes again replaces the one before: they are cumulative.
  *
  * Pure: no clock, no I/O.

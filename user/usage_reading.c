@@ -42,6 +42,7 @@ static const struct member_row member_rows[] = {
 	/* OpenAI chat and embeddings, vLLM, llama.cpp */
 	ROW("usage.prompt_tokens", PROMPT),
 	ROW("usage.completion_tokens", OUTPUT),
+	ROW("usage.total_tokens", TOTAL),
 	ROW("usage.prompt_tokens_details.cached_tokens", CACHED),
 	ROW("usage.prompt_tokens_details.cache_write_tokens", CACHE_WRITE),
 	ROW("usage.completion_tokens_details.reasoning_tokens", REASONING),
@@ -363,11 +364,19 @@ static int64_t input_of(const int64_t *counts)
 	return plus(counts[COUNT_TIMED_PROMPT], counts[COUNT_TIMED_CACHED]);
 }
 
+/* Embeddings have no output, and say so by a total that is the prompt. */
+static int64_t rest_of(const int64_t *counts)
+{
+	int64_t prompt = counts[COUNT_PROMPT], total = counts[COUNT_TOTAL];
+
+	return prompt >= 0 && total >= prompt ? total - prompt : NOT_REPORTED;
+}
+
 static int64_t output_of(const int64_t *counts)
 {
 	int64_t parts = plus(counts[COUNT_VISIBLE], counts[COUNT_THOUGHTS]);
 
-	return either(counts[COUNT_OUTPUT], either(parts, counts[COUNT_TIMED_OUTPUT]));
+	return either(counts[COUNT_OUTPUT], either(parts, either(counts[COUNT_TIMED_OUTPUT], rest_of(counts))));
 }
 
 static int64_t cached_of(const int64_t *counts)

@@ -20,6 +20,7 @@ enum usage_count {
 	COUNT_CACHE_1H,
 	COUNT_CACHED, /* of COUNT_PROMPT */
 	COUNT_CACHE_WRITE,
+	COUNT_TOTAL,  /* COUNT_PROMPT and COUNT_OUTPUT */
 	COUNT_OUTPUT, /* the whole answer */
 	COUNT_REASONING,
 	COUNT_VISIBLE,	/* the answer without thoughts */

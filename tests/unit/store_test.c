@@ -225,12 +225,13 @@ static void usage_that_is_missing_stays_missing_and_spoils_no_sum(void **state)
 {
 	struct fixture *f = *state;
 
-	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 7, -1); /* embeddings report no output */
-	assert_string_equal(ask(f, "SELECT prompt_tokens, output_tokens, usage FROM calls"), "7|0|partial");
+	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, 7, -1); /* its output was no number */
+	assert_string_equal(ask(f, "SELECT prompt_tokens, output_tokens, usage FROM calls"), "7||partial");
 	assert_string_equal(ask(f, "SELECT prompt_tokens, output_tokens FROM attempts"), "7|");
 	book_ended(f, 2, 2, OUTCOME_ANSWERED, 200, -1, -1);
 	assert_string_equal(ask(f, "SELECT prompt_tokens, output_tokens, usage, billed FROM calls WHERE usage IS NULL"), "|||0");
-	assert_string_equal(ask(f, THE_SUM), "done|2|7");
+	book_ended(f, 3, 3, OUTCOME_ANSWERED, 200, 812, 41);
+	assert_string_equal(ask(f, THE_SUM), "done|3|853");
 }
 
 static void an_answer_that_proves_unread_is_not_the_result(void **state)

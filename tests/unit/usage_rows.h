@@ -106,7 +106,7 @@ static const struct usage_row usage_rows[] = {
 		.request = "{\"model\":\"embed\",\"input\":\"Hi\"}",
 		.plain = "{\"object\":\"list\",\"model\":\"embed-1\",\"usage\":{\"prompt_tokens\":8,\"total_tokens\":8},"
 			 "\"data\":[{\"object\":\"embedding\",\"index\":0,\"embedding\":[-0.006929283,1e-3,0.5]}]}",
-		.plain_says = "8/-/-/-/- final complete - - embed-1",
+		.plain_says = "8/0/-/-/- final complete - - embed-1",
 		.cut_plain = "\"prompt_tokens\":8,",
 		.cut_plain_says = "8/-/-/-/- bound unfinished - - embed-1",
 	},
