@@ -560,8 +560,12 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	error = capture_try(options, CAPTURE_DOOR_TRACEPOINT, ret_capture, reason);
 	if (!error)
 		return 0;
-	/* what keeps out of the door that is there says more than that the other is not */
-	if (kprobe_error == -EPERM || (kprobe_error && (error == -ESRCH || error == -ENOENT))) {
+	/*
+	 * What keeps out of the door that is there says more than that the other is
+	 * not; without CAP_SYS_ADMIN libbpf cannot even look for that (in modules).
+	 */
+	if (kprobe_error == -EPERM || kprobe_error == -EACCES ||
+	    (kprobe_error && (error == -ESRCH || error == -ENOENT))) {
 		memcpy(reason, other, sizeof(other));
 		return kprobe_error;
 	}

@@ -164,12 +164,17 @@ void capture_reason_load(enum capture_door door, int error, char *reason)
 
 void capture_reason_attach(enum capture_door door, int error, char *reason)
 {
-	if (say_forbidden(error, reason))
-		return;
-	if (error == -EACCES && perf_wants_admin())
+	char missing[CAPTURE_CAPABILITIES_MAX];
+	bool refused = error == -EPERM || error == -EACCES;
+
+	if (refused && perf_wants_admin() && !capture_missing_capabilities(missing)) {
 		capture_reason_say(reason, "kernel.perf_event_paranoid is above 2, which takes CAP_SYS_ADMIN: run as "
 					   "root or with sudo, or set it to 2");
-	else if (error == -EACCES)
+		return;
+	}
+	if (say_forbidden(error, reason))
+		return;
+	if (error == -EACCES)
 		capture_reason_say(reason, "not allowed to attach the probe (%s door): mount tracefs at "
 					   "/sys/kernel/tracing, writable", capture_door_name(door));
 	else if (error == -ENOENT && door == CAPTURE_DOOR_KPROBE)
