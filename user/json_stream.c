@@ -182,11 +182,17 @@ static void end_surrogate(struct json_stream *stream)
 	stream->high_surrogate = 0;
 }
 
+/* Others would read as a path of several names, or of one less. */
+static bool is_plain_name(struct bytes name)
+{
+	return name.size && bytes_find(name, '.') == name.size && bytes_find(name, '[') == name.size;
+}
+
 static enum json_stream_step end_string(struct json_stream *stream)
 {
 	end_surrogate(stream);
 	if (stream->is_name) {
-		path_push(stream, ".", json_stream_text(stream), !stream->text_cut);
+		path_push(stream, ".", json_stream_text(stream), !stream->text_cut && is_plain_name(json_stream_text(stream)));
 		stream->state = AT_COLON;
 		return JSON_STREAM_MORE;
 	}

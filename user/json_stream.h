@@ -9,7 +9,7 @@
  *
  * A member is told with its path: "usage.prompt_tokens", "choices[].index", in
  * an array at the top "[].usage". Scalars that are elements of an array are not
- * told: an embedding has thousands. One text may follow another, with white
+ * told: an embedding has thousands. An empty name, or one with "." or "[" in it, has no path. One text may follow another, with white
  * space between (NDJSON); the top of each is an object or an array.
  *
  * It reads just enough to find its way, as json_scan.h does.
@@ -64,7 +64,7 @@ struct json_stream {
 void json_stream_reset(struct json_stream *stream);
 enum json_stream_step json_stream_next(struct json_stream *stream, struct bytes *input);
 
-/* Of the member or container just told; empty at the top, and where it is too long or too deep to be kept. */
+/* Of the member or container just told; empty at the top, and where it is too long, too deep or no plain name. */
 struct bytes json_stream_path(const struct json_stream *stream);
 /* Of the scalar just told: a string without its escapes; its first bytes, where json_stream_text_cut(). */
 struct bytes json_stream_text(const struct json_stream *stream);

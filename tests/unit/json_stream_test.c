@@ -95,6 +95,14 @@ static void strings_are_told_without_escapes(void **state)
 	assert_tells("{\"a\":\"\\ud83dx\\ude00\\ud83d\"}", "< a=s:\xef\xbf\xbdx\xef\xbf\xbd\xef\xbf\xbd > end");
 }
 
+static void a_name_that_looks_like_a_path_is_none(void **state)
+{
+	(void)state;
+	assert_tells("{\"a.b\":1,\"a\":{\"b\":2}}", "< =n:1 <a a.b=n:2 a> > end");
+	assert_tells("{\"a\\u002eb\":{\"c\":1},\"d\":2}", "< < =n:1 > d=n:2 > end");
+	assert_tells("{\"\":{\"a\":1},\"[]\":{\"a\":2},\"a\":3}", "< < =n:1 > < =n:2 > a=n:3 > end");
+}
+
 static void long_texts_are_cut_and_long_names_have_no_path(void **state)
 {
 	char text[600], expected[300], longest[JSON_STREAM_TEXT_BYTES + 2];
@@ -177,6 +185,7 @@ int main(void)
 		cmocka_unit_test(elements_of_arrays_are_told_only_when_they_hold_members),
 		cmocka_unit_test(texts_follow_one_another),
 		cmocka_unit_test(strings_are_told_without_escapes),
+		cmocka_unit_test(a_name_that_looks_like_a_path_is_none),
 		cmocka_unit_test(long_texts_are_cut_and_long_names_have_no_path),
 		cmocka_unit_test(deep_members_have_no_path_and_those_behind_them_do),
 		cmocka_unit_test(what_is_no_json_is_broken),

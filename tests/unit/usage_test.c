@@ -317,6 +317,13 @@ static void an_answer_is_complete_when_its_own_marker_came(void **state)
 		assert_text_says(rows[i].text, rows[i].says);
 }
 
+static void a_name_with_a_dot_in_it_says_nothing(void **state)
+{
+	(void)state;
+	assert_text_says("{\"choices\":[{\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":812},\"usage.prompt_tokens\":7}",
+			 "812/-/-/-/- final complete stop - -");
+}
+
 /* ---- framings ---- */
 
 static void events_are_read_as_the_standard_has_it(void **state)
@@ -571,6 +578,7 @@ int main(void)
 		cmocka_unit_test(a_sum_of_which_a_part_is_not_known_is_not_known),
 		cmocka_unit_test(a_count_that_comes_again_replaces_the_one_before),
 		cmocka_unit_test(an_answer_is_complete_when_its_own_marker_came),
+		cmocka_unit_test(a_name_with_a_dot_in_it_says_nothing),
 		cmocka_unit_test(events_are_read_as_the_standard_has_it),
 		cmocka_unit_test(a_line_that_is_no_json_is_passed_over),
 		cmocka_unit_test(texts_are_read_without_their_escapes_and_cut_at_whole_characters),
