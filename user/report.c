@@ -110,10 +110,10 @@ static uint64_t known(int64_t tokens)
 	return tokens > 0 ? (uint64_t)tokens : 0;
 }
 
-/* What is said of a hop is said of its caller too, but for what a gateway asked again and paid again. */
+/* What is said of a hop is said of its caller too, but for what a gateway asked again. */
 static bool is_counted(const struct store_attempt_row *row)
 {
-	return !row->is_hop || (row->billed && !row->used);
+	return !row->is_hop || row->again;
 }
 
 static void add_attempt(struct report_sums *sums, const struct store_attempt_row *row, bool priced, double cost)

@@ -161,6 +161,7 @@ struct store_attempt_row {
 	struct store_tokens tokens;
 	bool billed, used, keyed;
 	bool is_hop; /* the same attempt as its parent, seen behind a gateway */
+	bool again;  /* a hop, and not the first one of its parent */
 	int64_t holes;
 	double at_s;
 };

@@ -148,7 +148,9 @@ int store_each_attempt(struct store *store, int64_t since_ns, const char *key,
 {
 	sqlite3_stmt *statement = store_prepare(
 		store, "SELECT model, comm, path, finding, prompt_tokens, output_tokens, cached_tokens, reasoning_tokens, billed,"
-		       " used, key IS NOT NULL, holes, t, parent IS NOT NULL FROM attempts WHERE t >= ?1 AND (?2 IS NULL OR key = ?2)");
+		       " used, key IS NOT NULL, holes, t, parent IS NOT NULL, parent IS NOT NULL AND EXISTS (SELECT 1 FROM"
+		       " attempts AS other WHERE other.parent = attempts.parent AND other.seq < attempts.seq)"
+		       " FROM attempts WHERE t >= ?1 AND (?2 IS NULL OR key = ?2)");
 	struct store_attempt_row row;
 	int err = 0;
 
@@ -168,6 +170,7 @@ int store_each_attempt(struct store *store, int64_t since_ns, const char *key,
 			.holes = sqlite3_column_int64(statement, 11),
 			.at_s = sqlite3_column_double(statement, 12),
 			.is_hop = sqlite3_column_int(statement, 13),
+			.again = sqlite3_column_int(statement, 14),
 		};
 		take_tokens(statement, 4, &row.tokens);
 		err = each(context, &row);

@@ -369,6 +369,27 @@ static void what_a_gateway_asks_again_is_billed_again(void **state)
 	}
 }
 
+static int say_hop(void *context, const struct store_attempt_row *row)
+{
+	return buffer_append_byte(context, row->again ? 'a' : row->is_hop ? 'h' : '-');
+}
+
+static void the_second_hop_of_a_call_was_asked_again(void **state)
+{
+	struct fixture *f = *state;
+	struct buffer said = {0};
+
+	for (unsigned int n = 1; n <= 5; n++)
+		add_ended(f, n, 1, OUTCOME_STATUS, 504, -1, -1);
+	add_hop(f, 2, 1);
+	add_hop(f, 3, 1);
+	add_hop(f, 5, 4);
+	book_all(f);
+	assert_int_equal(store_each_attempt(f->store, 0, NULL, say_hop, &said), 0);
+	assert_true(bytes_equal(buffer_bytes(&said), BYTES("-ha-h")));
+	buffer_done(&said);
+}
+
 static void of_two_answers_to_a_gateway_one_is_the_bill_of_its_caller(void **state)
 {
 	struct fixture *f = *state;
@@ -925,6 +946,7 @@ int main(void)
 		FIXTURE_TEST(an_answer_is_kept_only_where_the_booking_brings_it),
 		FIXTURE_TEST(a_call_that_was_passed_on_is_one_attempt_and_one_bill),
 		FIXTURE_TEST(what_a_gateway_asks_again_is_billed_again),
+		FIXTURE_TEST(the_second_hop_of_a_call_was_asked_again),
 		FIXTURE_TEST(of_two_answers_to_a_gateway_one_is_the_bill_of_its_caller),
 		FIXTURE_TEST(what_only_the_gateway_was_told_is_billed_and_nobodys_result),
 		FIXTURE_TEST(another_answer_takes_the_place_of_one_that_only_the_gateway_got),
