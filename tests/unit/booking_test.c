@@ -202,7 +202,7 @@ static void a_success_that_holds_no_answer_has_failed(void **state)
 	} rows[] = {
 		{PLAIN("application/json", "24", "{\"error\":{\"code\":\"bad\"}}"), OUTCOME_FAILED, false},
 		{PLAIN("application/json", "22", "{\"error\":\"overloaded\"}"), OUTCOME_FAILED, false},
-		{PLAIN("application/json", "69", "{\"status\":\"failed\",\"error\":{\"code\":\"x\"},\"usage\":{\"input_tokens\":500}}"),
+		{PLAIN("application/json", "48", "{\"status\":\"failed\",\"usage\":{\"input_tokens\":500}}"),
 		 OUTCOME_FAILED, true},
 		{PLAIN("application/json", "22", "{\"status\":\"cancelled\"}"), OUTCOME_FAILED, false},
 		{STREAM("data: {\"choices\":[{\"index\":0}]}\n\ndata: {\"error\":{\"code\":500}}\n\ndata: [DONE]\n\n"),

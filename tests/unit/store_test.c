@@ -470,12 +470,14 @@ static void a_kept_result_lends_its_cost_too(void **state)
 
 	book_ended(f, 1, 1, OUTCOME_ANSWERED, 200, -1, -1);
 	assert_true(commit(f, key_text(1), "kept"));
-	add_ended(f, 2, 1, OUTCOME_ANSWERED, 200, 812, 41);
+	add_ended(f, 2, 1, OUTCOME_CUT, 200, 812, 7);
+	add_ended(f, 3, 1, OUTCOME_ANSWERED, 200, 812, 41);
 	book_all(f);
-	assert_string_equal(ask(f, CALL_ROW), "done||2|1|853||");
+	assert_string_equal(ask(f, CALL_ROW), "done||3|2|1672||");
 	add_hop(f, 2, 1);
+	add_hop(f, 3, 1);
 	book_all(f);
-	assert_string_equal(ask(f, CALL_ROW), "done||1|1|0|812|41");
+	assert_string_equal(ask(f, CALL_ROW), "done||1|2|819|812|41");
 }
 
 static void a_hop_without_cost_leaves_the_result_to_its_caller(void **state)
