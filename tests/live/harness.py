@@ -300,11 +300,20 @@ def bpf_objects_of(pid):
     return objects
 
 
+def list_bpf(kind):
+    """bpftool fails where an object of anybody's goes while it lists them: then once more."""
+    for _ in range(100):
+        listed = subprocess.run(["bpftool", kind, "list"], capture_output=True, check=False)
+        if listed.returncode == 0:
+            return listed.stdout.decode()
+    raise AssertionError(f"bpftool {kind} list: {listed.stderr.decode()}")
+
+
 def bpf_objects():
     """(kind, id) of every program, map and link in the kernel."""
     objects = set()
     for kind in ("prog", "map", "link"):
-        text = subprocess.run(["bpftool", kind, "list"], capture_output=True, check=True).stdout.decode()
+        text = list_bpf(kind)
         objects.update((kind, number) for number in re.findall(r"^(\d+):", text, re.M))
     return objects
 
