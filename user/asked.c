@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #define READ_BYTES (64 * 1024)
@@ -42,7 +43,9 @@ int asked_print(struct bytes bytes)
 	while (bytes.size) {
 		ssize_t n = write(STDOUT_FILENO, bytes.data, bytes.size);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && errno == EAGAIN)
+			poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n < 0)
 			return -errno;

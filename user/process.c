@@ -8,6 +8,7 @@
 #include "ascii.h"
 #include "clock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -60,6 +61,22 @@ size_t process_and_ancestors(uint32_t pid, struct store_process *processes, size
 		pid = parent;
 	}
 	return count;
+}
+
+void process_kill_children(void)
+{
+	DIR *directory = opendir("/proc");
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10), parent;
+		uint64_t start_ns;
+
+		if (pid && read_stat(pid, &parent, &start_ns) == 0 && parent == (uint32_t)getpid())
+			kill((pid_t)pid, SIGKILL);
+	}
+	if (directory)
+		closedir(directory);
 }
 
 bool process_is_gone(uint32_t pid, uint64_t start_ns)

@@ -9,6 +9,8 @@
 
 /* That process first, then its ancestors, as far as they can be seen. How many. */
 size_t process_and_ancestors(uint32_t pid, struct store_process *processes, size_t max);
+/* Sends SIGKILL to every child of this process. */
+void process_kill_children(void);
 /*
  * True when no process has that pid and start any more. Pids are those of the
  * host: from inside a pid namespace nobody is known to be gone.

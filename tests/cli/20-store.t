@@ -7,6 +7,7 @@ Time is an argument (--now): nothing here waits for a lease. Prints TAP.
 """
 
 import csv
+import fcntl
 import hashlib
 import io
 import json
@@ -16,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import traceback
 
@@ -321,6 +323,83 @@ def one_that_was_killed_is_taken_over_after_its_lease_and_its_command_is_gone(pl
     equal(place.err(4, "once", "--key", "k", "--now", "1899", "--", "echo", "x"),
           "nightclerk once: somebody else is at it; nothing was run\n")
     equal(place.out(0, "once", "--key", "k", "--now", "1900", "--", "echo", "second"), "second\n")
+
+
+@fact
+def nothing_that_it_started_outlives_one_that_was_killed(place):
+    fifo = place.path("fifo")
+    os.mkfifo(fifo)
+    script = "setsid sh -c 'echo $$ >%s; exec sleep 1000' & (sleep 1000 & echo $! >%s); echo $$ >%s; wait" % (fifo, fifo, fifo)
+    process = subprocess.Popen([NIGHTCLERK, "once", "--key", "k", "--", "sh", "-c", script], env=place.environment,
+                               stdout=subprocess.DEVNULL)
+    pids = []
+    while len(pids) < 3:
+        with open(fifo, encoding="utf-8") as file:
+            pids += map(int, file.read().split())
+    equal([is_running(pid) for pid in pids], [True] * 3)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not any(map(is_running, pids)))
+
+
+@fact
+def what_it_leaves_behind_may_go_on_when_it_is_over(place):
+    pid = int(place.out(0, "once", "--key", "k", "--", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"))
+    try:
+        equal(is_running(pid), True)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+@fact
+def output_of_what_it_left_behind_is_waited_for_unless_a_signal_comes(place):
+    fifo = place.path("fifo")
+    os.mkfifo(fifo)
+    script = "(read line <%s; echo $line) & echo early" % fifo
+    for name, end, result in (("k", lambda process: place.write("fifo", "late\n"), (0, b"late\n")),
+                              ("l", lambda process: process.terminate(), (143, b""))):
+        process = subprocess.Popen([NIGHTCLERK, "once", "--key", name, "--", "sh", "-c", script], env=place.environment,
+                                   stdout=subprocess.PIPE, bufsize=0)
+        equal(process.stdout.readline(), b"early\n")
+        end(process)
+        try:
+            equal((process.wait(60), process.stdout.read()), result)
+        finally:
+            process.kill()
+    equal(place.sql("SELECT key, status, reason, CAST(result AS TEXT) FROM calls ORDER BY key"),
+          "k|done||early\nlate\n\nl|abandoned|exit_143|")
+    place.write("fifo", "end\n") # what was left behind reads on, and ends
+
+
+@fact
+def output_that_finds_no_room_waits_and_what_cannot_be_written_is_said(place):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    process = subprocess.Popen([NIGHTCLERK, "once", "--key", "k", "--", "head", "-c", "300000", "/dev/zero"],
+                               env=place.environment, stdout=writer)
+    os.close(writer)
+    pending = bytearray(4)
+    wait_until(lambda: fcntl.ioctl(reader, termios.FIONREAD, pending) == 0 and struct.unpack("i", pending)[0] > 60000)
+    with open(reader, "rb") as file:
+        equal(len(file.read()), 300000)
+    equal(process.wait(60), 0)
+
+    said = "nightclerk once: cannot write the output: No space left on device; it is kept: nightclerk get full\n"
+    for _ in range(2):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([NIGHTCLERK, "once", "--key", "full", "--", "echo", "x"], env=place.environment, stdout=full,
+                                  stderr=subprocess.PIPE, timeout=60, check=False)
+        equal((done.returncode, done.stderr.decode()), (125, said))
+    equal(place.out(0, "get", "full"), "x\n")
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    for _ in range(2):
+        done = subprocess.run([NIGHTCLERK, "once", "--key", "pipe", "--", "echo", "x"], env=place.environment, stdout=writer,
+                              stderr=subprocess.PIPE, timeout=60, check=False)
+        equal((done.returncode, done.stderr), (141, b""))
+    os.close(writer)
+    equal(place.out(0, "get", "pipe"), "x\n")
 
 
 class Running:
