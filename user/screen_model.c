@@ -498,8 +498,11 @@ static enum screen_action main_key(struct screen_model *model, uint32_t key)
 		memcpy(model->filter_before, model->filter, sizeof(model->filter));
 		model->prompting = true;
 		return SCREEN_NOTHING;
-	case 'f':
-		model->focus = SCREEN_FINDINGS;
+	case 'f': /* a pane of one line takes no keys */
+		if (model->list[SCREEN_FINDINGS].count)
+			model->focus = SCREEN_FINDINGS;
+		else
+			screen_model_say(model, "no finding to go to");
 		return SCREEN_NOTHING;
 	case 'p':
 		pause_or_go_on(model);

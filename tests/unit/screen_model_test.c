@@ -96,6 +96,19 @@ static void lists_one_finding_for_all_attempts_of_a_call(void **state)
 }
 
 /* A late 2xx raises what was medium; the counts move with it. */
+static void where_there_is_no_finding_the_keys_stay_where_they_are(void **state)
+{
+	struct screen_play *play = *state;
+
+	screen_play_look(play);
+	screen_play_key(play, 'f');
+	assert_int_equal(play->model->focus, SCREEN_CALLS);
+	screen_play_knock_twice(play);
+	screen_play_look(play);
+	screen_play_key(play, 'f');
+	assert_int_equal(play->model->focus, SCREEN_FINDINGS);
+}
+
 static void a_finding_that_gets_worse_is_counted_once(void **state)
 {
 	struct screen_play *play = *state;
@@ -559,6 +572,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(counts_calls_per_process_and_path),
 		TEST(lists_one_finding_for_all_attempts_of_a_call),
+		TEST(where_there_is_no_finding_the_keys_stay_where_they_are),
 		TEST(a_finding_that_gets_worse_is_counted_once),
 		TEST(a_finding_that_is_taken_back_is_not_listed),
 		TEST(filters_by_every_field),
