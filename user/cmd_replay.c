@@ -229,12 +229,15 @@ static int close_store(struct replay *replay)
 
 static int keep_files_apart(const struct replay *replay)
 {
-	const struct output_place places[] = {{"the recording", replay->path, false},
-					      {"--ledger", replay->ledger, false},
-					      {"--events", replay->events, true},
-					      {"--db", replay->db, false}};
+	struct output_place places[3 + STORE_FILES] = {
+		{"the recording", replay->path, false}, {"--ledger", replay->ledger, false}, {"--events", replay->events, true}};
+	struct store_files files;
 	char reason[OUTPUT_REASON_MAX];
 
+	if (replay->db)
+		store_files_of(replay->db, &files);
+	for (size_t i = 0; replay->db && i < STORE_FILES; i++)
+		places[3 + i] = (struct output_place){"--db", files.path[i], false};
 	if (output_places_differ(places, sizeof(places) / sizeof(places[0]), reason) == 0)
 		return 0;
 	fprintf(stderr, "nightclerk replay: %s\n", reason);
@@ -280,6 +283,8 @@ static int replay_run(struct replay *replay)
 	replay->playback.cut = replay->cut;
 	if (!status)
 		status = open_outputs(replay);
+	if (!status)
+		status = keep_files_apart(replay); /* before SQLite takes one for its own */
 	if (!status)
 		status = open_store(replay);
 	if (!status)

@@ -86,14 +86,19 @@ bool observer_is_short(const struct observer *observer)
 	return is_short(observer->ledger) || is_short(observer->events) || is_short(observer->junit);
 }
 
-static int keep_files_apart(const struct observer_options *options, char *reason)
+int observer_keep_files_apart(const struct observer_options *options, char *reason)
 {
-	const struct output_place places[] = {
+	struct output_place places[5 + STORE_FILES] = {
 		{"--ledger", options->ledger, false}, {"--events", options->events, true},
 		{"--junit", options->junit, false},   {"--record", options->recording, false},
-		{"--db", options->db, false},	      {"--output", options->output, false},
+		{"--output", options->output, false},
 	};
+	struct store_files files;
 
+	if (options->db)
+		store_files_of(options->db, &files);
+	for (size_t i = 0; options->db && i < STORE_FILES; i++)
+		places[5 + i] = (struct output_place){"--db", files.path[i], false};
 	return output_places_differ(places, sizeof(places) / sizeof(places[0]), reason);
 }
 
@@ -120,7 +125,7 @@ int observer_open_files(struct observer *observer, char *reason)
 			output_never_wait(*files[i].output);
 	}
 	if (!err)
-		err = keep_files_apart(options, reason);
+		err = observer_keep_files_apart(options, reason);
 	if (err || !options->recording)
 		return err;
 	/* What passes while the canary is awaited is part of it. */

@@ -172,6 +172,8 @@ int observer_open(const struct observer_options *options, struct observer **ret_
 	snprintf(reason, OUTPUT_REASON_MAX, "no random numbers to be had");
 	err = fill_facts(observer);
 	if (!err)
+		err = observer_keep_files_apart(options, reason); /* before SQLite takes one for its own */
+	if (!err)
 		observer_open_store(observer);
 	if (!err)
 		err = capture_open(&options->capture, &observer->capture, reason);

@@ -64,6 +64,8 @@ bool observer_admits(void *context, pid_t pid);
 
 /* ---- observer_files.c ---- */
 
+/* No two of them are one file, nor one that belongs to the store. 0, or -EINVAL with reason filled. */
+int observer_keep_files_apart(const struct observer_options *options, char *reason);
 /* Opens what is asked for and changes nothing in it. 0, or -errno with reason filled. */
 int observer_open_files(struct observer *observer, char *reason);
 /* What the pipeline made, bookings too; what cannot be written is kept. */

@@ -50,6 +50,13 @@ void store_tidy(struct store *store);
 /* Of the last function that failed. Valid until the next one. */
 const char *store_reason(const struct store *store);
 
+/* What lies beside it, or does so for a while: nobody else may write there. */
+#define STORE_FILES 5
+struct store_files {
+	char path[STORE_FILES][4096]; /* the store itself first; "" = its name is too long for it */
+};
+void store_files_of(const char *path, struct store_files *ret_files);
+
 /*
  * The salt of fingerprints, in FILE.salt: principals and secrets then have the
  * same hash in every run that shares the store. Made where there is none,

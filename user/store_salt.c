@@ -78,3 +78,16 @@ int store_salt(const char *path, const struct output_owner *owner, uint8_t salt[
 	free(file);
 	return err;
 }
+
+/* The file, the log and the shared memory of WAL mode, the rollback journal, the salt. */
+void store_files_of(const char *path, struct store_files *ret_files)
+{
+	static const char *const suffixes[STORE_FILES] = {"", "-wal", "-shm", "-journal", ".salt"};
+
+	for (size_t i = 0; i < STORE_FILES; i++) {
+		int n = snprintf(ret_files->path[i], sizeof(ret_files->path[i]), "%s%s", path, suffixes[i]);
+
+		if (n < 0 || (size_t)n >= sizeof(ret_files->path[i]))
+			ret_files->path[i][0] = '\0';
+	}
+}
