@@ -49,7 +49,7 @@ static void print_help(void)
 	       "  --policy FILE    judge by this policy, not by the one in the recording\n"
 	       "  --db FILE        write the account book of model calls: see `nightclerk report`.\n"
 	       "                   What is in it already is not counted again\n"
-	       "  --keep-results   with the answers of model calls, which may hold secrets\n"
+	       "  --keep-results   with the answers of model calls up to 1 MiB, which may hold secrets\n"
 	       "  --lease TIME     a call in it is pending this long at most (900); 90, 15m, 2h, 7d\n"
 	       "  --quiet          no alerts and no summary line\n"
 	       "  --screen         look at it on the full screen, as in `watch`, stepping in time; ? explains the keys\n"

@@ -16,6 +16,13 @@ static int print_result(const struct asking *asking)
 	return err ? 1 : 0;
 }
 
+/* An answer that the wire saw is kept with --keep-results alone, and only up to a size. */
+static int done_but_not_kept(const struct asking *asking)
+{
+	fprintf(stderr, "nightclerk %s: it is done, but no result was kept\n", command_line_verb_name(asking->verb));
+	return EXIT_DONE;
+}
+
 static int reserve(struct asking *asking)
 {
 	struct store_claim claim = asking_claim(asking, "reserve");
@@ -28,7 +35,9 @@ static int reserve(struct asking *asking)
 		return 0;
 	if (answer == STORE_PENDING)
 		return EXIT_PENDING;
-	return has_result && print_result(asking) ? 1 : EXIT_DONE;
+	if (!has_result)
+		return done_but_not_kept(asking);
+	return print_result(asking) ? 1 : EXIT_DONE;
 }
 
 static int commit(struct asking *asking)
@@ -55,7 +64,7 @@ static int get(struct asking *asking)
 		return asking_failed(asking, 1);
 	if (answer == STORE_DONE && has_result)
 		return print_result(asking);
-	return answer == STORE_DONE ? EXIT_DONE : answer == STORE_PENDING ? EXIT_PENDING : EXIT_ABSENT;
+	return answer == STORE_DONE ? done_but_not_kept(asking) : answer == STORE_PENDING ? EXIT_PENDING : EXIT_ABSENT;
 }
 
 static int release(struct asking *asking)

@@ -95,7 +95,7 @@ static const struct {
 	{"record", OPTION_RECORD, RUN | WATCH, "FILE", "keep everything for `replay`; FILE will hold bodies and secrets"},
 	{"junit", OPTION_JUNIT, RUN, "FILE", "a test report: one case per finding and per thing not seen"},
 	{"db", OPTION_DB, RUN | WATCH | ALL_OF_THE_STORE, "FILE", "the account book of model calls (SQLite): see `report`"},
-	{"keep-results", OPTION_KEEP_RESULTS, RUN | WATCH, NULL, "with the answers of model calls, which may hold secrets"},
+	{"keep-results", OPTION_KEEP_RESULTS, RUN | WATCH, NULL, "with the answers of model calls (to 1 MiB), secrets included"},
 	{"key", OPTION_KEY, COMMAND_LINE_ONCE | COMMAND_LINE_REPORT, "KEY", "the one that `key` prints, or any text of your own"},
 	{"request", OPTION_REQUEST, ASK, "FILE", "the body of the request, as it will be sent; - is standard input"},
 	{"path", OPTION_PATH, ASK, "PATH", "where it will be sent to: /v1/chat/completions"},

@@ -167,8 +167,8 @@ def a_key_may_be_made_from_the_request_in_the_same_step(place):
 @fact
 def done_without_a_result_is_still_done(place):
     equal(place.out(0, "commit", "k"), "")
-    equal(place.out(3, "reserve", "k"), "")
-    equal(place.out(3, "get", "k"), "")
+    for verb in ("reserve", "get"):
+        equal(place.err(3, verb, "k"), "nightclerk %s: it is done, but no result was kept\n" % verb)
     equal(place.out(5, "get", "another"), "")
 
 
