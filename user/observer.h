@@ -81,4 +81,7 @@ const char *observer_summary_line(const struct observer *observer);
 /* Detaches, closes the files, frees. Accepts NULL. */
 void observer_close(struct observer *observer);
 
+/* Rows that are not in the store, up to now; 0 where none was asked for, and after observer_finish(). */
+uint64_t observer_store_lost(const struct observer *observer);
+
 #endif

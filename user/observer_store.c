@@ -122,3 +122,8 @@ void observer_close_store(struct observer *observer)
 	store_writer_free(observer->store_writer);
 	observer->store_writer = NULL;
 }
+
+uint64_t observer_store_lost(const struct observer *observer)
+{
+	return observer->store_writer ? store_writer_lost(observer->store_writer) : 0;
+}

@@ -255,6 +255,8 @@ static void draw_status(const struct screen_model *model, struct screen_frame *f
 		say(&text, " (%llu bytes)", (unsigned long long)totals->hole_bytes);
 	say_blind(totals, &text);
 	say(&text, "  broken %llu  lost %llu", (unsigned long long)totals->broken, (unsigned long long)totals->lost);
+	if (model->store_lost)
+		say(&text, "  STORE: %llu rows lost", (unsigned long long)model->store_lost);
 	if (model->ring_size)
 		say(&text, "  ring %llu%% (peak %llu%%)", (unsigned long long)(model->ring_fill * 100 / model->ring_size),
 		    (unsigned long long)(model->ring_peak * 100 / model->ring_size));
@@ -267,7 +269,7 @@ static void draw_status(const struct screen_model *model, struct screen_frame *f
 		buffer_append(&text, buffer_bytes(&model->mark));
 	}
 	screen_frame_text(frame, row, 0, frame->columns,
-			  anything_unseen(totals) || model->memory_lost ? STYLE_MEDIUM | STYLE_BOLD : STYLE_DIM, buffer_bytes(&text));
+			  anything_unseen(totals) || model->store_lost || model->memory_lost ? STYLE_MEDIUM | STYLE_BOLD : STYLE_DIM, buffer_bytes(&text));
 	buffer_done(&text);
 }
 

@@ -110,6 +110,12 @@ void screen_model_ring(struct screen_model *model, uint64_t fill_bytes, uint64_t
 	model->ring_size = size_bytes;
 }
 
+void screen_model_store_lost(struct screen_model *model, uint64_t rows)
+{
+	model->changed |= rows != model->store_lost;
+	model->store_lost = rows;
+}
+
 void screen_model_state(struct screen_model *model, const char *text)
 {
 	if (strcmp(model->state, text) == 0)

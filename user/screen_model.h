@@ -63,6 +63,8 @@ int screen_model_mark(struct screen_model *model, struct bytes label);
 /* ---- what it is told by who drives it ---- */
 
 void screen_model_ring(struct screen_model *model, uint64_t fill_bytes, uint64_t peak_bytes, uint64_t size_bytes);
+/* Rows of the store that are lost, up to now. */
+void screen_model_store_lost(struct screen_model *model, uint64_t rows);
 /* The command's own output, as it came. */
 int screen_model_output(struct screen_model *model, struct bytes text);
 /* How things stand: "LIVE", "ended: exit 0", "12.3 of 13.0 s". Copied. */

@@ -133,6 +133,7 @@ struct screen_model {
 	struct buffer *output; /* SCREEN_OUTPUT_LINES slots */
 	uint64_t output_lines; /* begun so far; the last one may grow */
 	bool output_ended, output_returned; /* a line feed, a carriage return came last */
+	uint64_t store_lost;
 	bool memory_lost;
 	uint64_t steps;
 	struct buffer scratch;

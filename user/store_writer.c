@@ -249,6 +249,16 @@ bool store_writer_notice(struct store_writer *writer, char *text)
 	return news;
 }
 
+uint64_t store_writer_lost(struct store_writer *writer)
+{
+	uint64_t lost;
+
+	pthread_mutex_lock(&writer->lock);
+	lost = writer->counts.lost;
+	pthread_mutex_unlock(&writer->lock);
+	return lost;
+}
+
 static bool is_idle(const struct store_writer *writer)
 {
 	return !writer->busy && writer->queue.size == 0;

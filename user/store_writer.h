@@ -34,6 +34,8 @@ int store_writer_new(const struct store_writer_options *options, struct store_wr
 void store_writer_put(struct store_writer *writer, struct buffer *bookings, bool patient);
 /* True once after the first failure, with a line for people that says what happens now (STORE_REASON_MAX bytes). */
 bool store_writer_notice(struct store_writer *writer, char *text);
+/* Rows, up to now. */
+uint64_t store_writer_lost(struct store_writer *writer);
 /* Everything that was put is written, or lost. */
 bool store_writer_is_idle(struct store_writer *writer);
 /* Waits until everything is written, at most wait_ms; what is not written by then is lost. */

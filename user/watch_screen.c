@@ -49,7 +49,7 @@ static void take_output(struct watch *watch)
 
 /* ---- turns ---- */
 
-static void look_at_ring(struct watch *watch, uint64_t now_ns)
+static void look_at_losses(struct watch *watch, uint64_t now_ns)
 {
 	const struct capture *capture = observer_capture(watch->session->observer);
 
@@ -57,6 +57,7 @@ static void look_at_ring(struct watch *watch, uint64_t now_ns)
 		return;
 	watch->looked_ns = now_ns;
 	screen_model_ring(watch->viewer.model, capture_ring_fill(capture), capture_ring_peak(capture), capture_ring_size(capture));
+	screen_model_store_lost(watch->viewer.model, observer_store_lost(watch->session->observer));
 }
 
 static void tell(struct watch *watch)
@@ -133,7 +134,7 @@ static void turn(struct watch *watch)
 	observer_take_calls(session->observer);
 	now_ns = clock_monotonic_ns();
 	take_output(watch);
-	look_at_ring(watch, now_ns);
+	look_at_losses(watch, now_ns);
 	tell(watch);
 	finish_when_due(watch, now_ns);
 	say_state(watch);

@@ -198,6 +198,16 @@ def calls_show_as_they_come_and_all_of_them_after_a_pause(live):
 
 
 @fact
+def a_store_that_takes_nothing_is_on_the_screen(live):
+    mock = live.mock()
+    live.write("text.db", "no database" * 100)
+    terminal = watch(live, "--port", str(mock.port), "--db", live.path("text.db"))
+    terminal.shows(r"STORE: \d+ rows lost  ring")
+    terminal.keys("q")
+    terminal.ends(0)
+
+
+@fact
 def a_finding_opens_on_live_traffic(live):
     mock = live.mock()
     terminal = watch(live, "--port", str(mock.port), columns=100, rows=40)

@@ -96,6 +96,15 @@ static void lists_one_finding_for_all_attempts_of_a_call(void **state)
 }
 
 /* A late 2xx raises what was medium; the counts move with it. */
+static void rows_that_the_store_did_not_take_are_on_the_status_line(void **state)
+{
+	struct screen_play *play = *state;
+
+	assert_null(strstr(screen_play_look(play), "STORE"));
+	screen_model_store_lost(play->model, 3);
+	assert_non_null(strstr(screen_play_look(play), "not seen: holes 0  blind streams 0  broken 0  lost 0  STORE: 3 rows lost\n"));
+}
+
 static void where_there_is_no_finding_the_keys_stay_where_they_are(void **state)
 {
 	struct screen_play *play = *state;
@@ -572,6 +581,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(counts_calls_per_process_and_path),
 		TEST(lists_one_finding_for_all_attempts_of_a_call),
+		TEST(rows_that_the_store_did_not_take_are_on_the_status_line),
 		TEST(where_there_is_no_finding_the_keys_stay_where_they_are),
 		TEST(a_finding_that_gets_worse_is_counted_once),
 		TEST(a_finding_that_is_taken_back_is_not_listed),

@@ -75,6 +75,7 @@ static void without_a_store_everything_is_lost_and_counted(void **state)
 
 	put(&w, 1);
 	put(&w, 2);
+	assert_int_equal(store_writer_lost(w.writer), 2);
 	settle(&w, 60000, 0, 2);
 	assert_false(store_writer_notice(w.writer, notice));
 	store_writer_free(w.writer);
