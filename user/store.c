@@ -406,6 +406,13 @@ void store_tidy(struct store *store)
 	sqlite3_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
 }
 
+bool store_has_moved(struct store *store)
+{
+	int moved = 0;
+
+	return sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved;
+}
+
 void store_close(struct store *store)
 {
 	if (!store)

@@ -47,6 +47,8 @@ int store_open(const struct store_options *options, struct store **ret_store, ch
 void store_close(struct store *store); /* accepts NULL */
 /* Brings what is in FILE-wal into FILE, so that a copy of that alone is whole. What is in use just now stays there. */
 void store_tidy(struct store *store);
+/* Its file was removed, renamed or replaced since it was opened: what is written goes nowhere. */
+bool store_has_moved(struct store *store);
 /* Of the last function that failed. Valid until the next one. */
 const char *store_reason(const struct store *store);
 

@@ -63,11 +63,25 @@ static bool is_hopeless(int err)
 	return err == -EINVAL || err == -EBADMSG;
 }
 
+/* Under the lock: what was written into a file that is gone is lost as well. */
+static void look_for_the_file(struct store_writer *writer)
+{
+	struct store_counts *counts = &writer->counts;
+
+	if (counts->rows == 0 || !store_has_moved(writer->options.store))
+		return;
+	counts->lost += counts->rows;
+	counts->rows = 0;
+	snprintf(counts->reason, sizeof(counts->reason),
+		 "its file was removed, renamed or replaced while it was in use; leave it where it is until the run ends");
+}
+
 /* Under the lock. True when the batch is done with. */
 static bool take_result(struct store_writer *writer, int err, uint64_t rows)
 {
 	if (!err) {
 		writer->counts.rows += rows;
+		look_for_the_file(writer);
 		return true;
 	}
 	snprintf(writer->counts.reason, sizeof(writer->counts.reason), "%s", store_reason(writer->options.store));
@@ -288,6 +302,8 @@ void store_writer_settle(struct store_writer *writer, int wait_ms, struct store_
 	while (patient && !is_idle(writer)) /* each batch gets one more try */
 		pthread_cond_wait(&writer->progress, &writer->lock);
 	writer->give_up = false;
+	if (writer->options.store)
+		look_for_the_file(writer);
 	*ret_counts = writer->counts;
 	pthread_mutex_unlock(&writer->lock);
 }

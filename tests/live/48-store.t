@@ -359,6 +359,18 @@ def a_store_that_cannot_be_used_stops_nothing_and_every_lost_row_is_counted(live
 
 
 @fact
+def a_store_that_is_removed_in_a_run_has_lost_its_rows(live):
+    store = Store(live)
+    _, port = server(live, "200")
+    script = '"$@" && "$0" sync && rm ' + store.path
+    result = live.run(["sh", "-c", script, NIGHTCLERK, *client(live, port)], ["--db", store.path]).expect(11)
+    check(result.summary["store"]["lost"] >= 2, "no row was lost with the file")
+    equal(result.summary["store"]["rows"], 0, "written rows")
+    contains(result.stderr, "its file was removed, renamed or replaced while it was in use; leave it where it is until the run "
+                            "ends\n", "stderr")
+
+
+@fact
 def a_newer_store_is_left_as_it_is(live):
     store = Store(live)
     _, port = server(live, "200")

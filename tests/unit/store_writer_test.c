@@ -130,6 +130,22 @@ static void a_row_that_is_refused_holds_nothing_up(void **state)
 	store_writer_free(w.writer);
 }
 
+static void what_is_written_into_a_file_that_is_gone_is_lost(void **state)
+{
+	struct writing w = start(state, true, 0);
+
+	put(&w, 1);
+	put(&w, 2);
+	settle(&w, 60000, 2, 0);
+	unlink(w.f->path);
+	settle(&w, 60000, 0, 2);
+	assert_string_equal(w.counts.reason, "its file was removed, renamed or replaced while it was in use; leave it where it is "
+					     "until the run ends");
+	put(&w, 3);
+	settle(&w, 60000, 0, 3);
+	store_writer_free(w.writer);
+}
+
 static void end_run(struct writing *w)
 {
 	struct booked_run run = {.started_ns = 1000 * SECOND, .ended_ns = 1001 * SECOND};
@@ -178,6 +194,7 @@ int main(void)
 		FIXTURE_TEST(without_a_store_everything_is_lost_and_counted),
 		FIXTURE_TEST(what_waits_for_a_lock_is_written_when_it_is_free),
 		FIXTURE_TEST(what_is_still_waiting_at_the_end_is_lost),
+		FIXTURE_TEST(what_is_written_into_a_file_that_is_gone_is_lost),
 		FIXTURE_TEST(a_run_that_lost_rows_has_no_end_in_the_store),
 		FIXTURE_TEST(a_row_that_is_refused_holds_nothing_up),
 		FIXTURE_TEST(what_was_left_is_marked_and_what_is_old_removed_when_it_starts),
