@@ -92,7 +92,6 @@ static void close_former_calls(struct connection *connection, uint64_t now_ns)
 		connection_give_out(connection, false, now_ns);
 	while (connection->first)
 		connection_close_call(connection, connection->first, now_ns);
-	connection->answering = NULL;
 	connection->interim = false;
 }
 
