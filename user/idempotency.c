@@ -231,23 +231,6 @@ static bool is_named_key(struct bytes value)
 	return (number || (json_scan_is_string(value) && value.size > 2)) && value.size <= BODY_KEY_BYTES_MAX + 2;
 }
 
-/* The first member of that name, and the only one. */
-static bool find_named(struct bytes json, const struct key_carrier *carrier, struct candidate *ret_candidate)
-{
-	struct bytes name, value;
-	struct json_scan scan;
-	unsigned int found = 0;
-
-	json_scan_open(&scan, json);
-	while (json_scan_next(&scan, &name, &value)) {
-		if (!json_scan_says(name, carrier->from + strlen("body.")))
-			continue;
-		found++;
-		*ret_candidate = (struct candidate){.from = carrier->from, .name = name, .value = value};
-	}
-	return found == 1 && is_named_key(ret_candidate->value);
-}
-
 /* The one member of that name in an object; false when there is none, or more. */
 static bool find_only(struct bytes object, const char *wanted, struct candidate *ret_candidate)
 {
@@ -263,6 +246,14 @@ static bool find_only(struct bytes object, const char *wanted, struct candidate 
 		*ret_candidate = (struct candidate){.name = name, .value = value};
 	}
 	return found == 1;
+}
+
+static bool find_named(struct bytes json, const struct key_carrier *carrier, struct candidate *ret_candidate)
+{
+	if (!find_only(json, carrier->from + strlen("body."), ret_candidate))
+		return false;
+	ret_candidate->from = carrier->from;
+	return is_named_key(ret_candidate->value);
 }
 
 /*

@@ -322,6 +322,20 @@ bool json_scan_says(struct bytes value, const char *text)
 	return rest.size == 0 && wanted.size == 0;
 }
 
+struct bytes json_scan_member(struct bytes object, const char *wanted)
+{
+	struct bytes name, value, found = {0};
+	struct json_scan scan;
+
+	if (!json_scan_is_object(object))
+		return found;
+	json_scan_open(&scan, object);
+	while (json_scan_next(&scan, &name, &value))
+		if (json_scan_says(name, wanted))
+			found = value;
+	return scan.broken ? (struct bytes){0} : found;
+}
+
 static bool is_continuation(uint8_t c)
 {
 	return (c & 0xc0) == 0x80;

@@ -50,6 +50,11 @@ bool json_scan_is_null(struct bytes value);
 /* Is value a string that says exactly text? Escapes are undone. */
 bool json_scan_says(struct bytes value, const char *text);
 /*
+ * The value of that name in an object; of several the last, as most parsers
+ * have it. Empty when there is none, when object is no object, or is broken.
+ */
+struct bytes json_scan_member(struct bytes object, const char *wanted);
+/*
  * Writes what a string says to text, at most size bytes of it, whole
  * characters only. Returns the bytes written; *ret_cut (may be NULL) tells
  * whether there were more. 0 for a value that is no string.

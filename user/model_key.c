@@ -139,28 +139,14 @@ static int prompt_hash(struct model_keys *keys, const struct call *call, struct 
 
 /* ---- temperature ---- */
 
-static struct bytes member_of(struct bytes object, const char *wanted)
-{
-	struct bytes name, value, found = {0};
-	struct json_scan scan;
-
-	if (!json_scan_is_object(object))
-		return found;
-	json_scan_open(&scan, object);
-	while (json_scan_next(&scan, &name, &value))
-		if (json_scan_says(name, wanted))
-			found = value;
-	return found;
-}
-
 /* At the top level, or where Gemini and Ollama keep it. json is canonical: zero has one spelling. */
 static enum call_temperature temperature_of(struct bytes json)
 {
 	static const char *const parents[] = {"generationConfig", "generation_config", "options", "inferenceConfig"};
-	struct bytes temperature = member_of(json, "temperature");
+	struct bytes temperature = json_scan_member(json, "temperature");
 
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]) && !temperature.size; i++)
-		temperature = member_of(member_of(json, parents[i]), "temperature");
+		temperature = json_scan_member(json_scan_member(json, parents[i]), "temperature");
 	if (!temperature.size || json_scan_is_null(temperature))
 		return TEMPERATURE_ABSENT;
 	return bytes_equal(temperature, BYTES("0")) ? TEMPERATURE_ZERO : TEMPERATURE_ABOVE_ZERO;

@@ -194,24 +194,9 @@ static int learn_tools(struct tool_memory *memory, const struct call *call, stru
 	return err;
 }
 
-/* The member of that name of an object; the last one, as most parsers have it. */
-static struct bytes member(struct bytes object, const char *wanted)
-{
-	struct json_scan scan;
-	struct bytes name, value, found = {0};
-
-	if (!json_scan_is_object(object))
-		return found;
-	json_scan_open(&scan, object);
-	while (json_scan_next(&scan, &name, &value))
-		if (json_scan_says(name, wanted))
-			found = value;
-	return scan.broken ? (struct bytes){0} : found;
-}
-
 static int learn_message(struct tool_memory *memory, const struct call *call, struct bytes message)
 {
-	return learn_tools(memory, call, member(member(message, "result"), "tools"));
+	return learn_tools(memory, call, json_scan_member(json_scan_member(message, "result"), "tools"));
 }
 
 int tool_memory_learn(struct tool_memory *memory, const struct call *call,

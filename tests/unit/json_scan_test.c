@@ -36,6 +36,25 @@ static bool members(const char *text, struct buffer *out)
 	return !scan.broken;
 }
 
+static void member_is(const char *object, const char *wanted, const char *value)
+{
+	struct bytes found = json_scan_member(text_of(object), wanted);
+
+	assert_int_equal(found.size, strlen(value));
+	assert_memory_equal(found.data ? found.data : (const uint8_t *)"", value, found.size);
+}
+
+static void finds_the_last_member_of_a_name(void **state)
+{
+	(void)state;
+	member_is("{\"a\":1,\"b\":[2],\"a\":3}", "a", "3");
+	member_is("{\"\\u0061\":{\"b\":1}}", "a", "{\"b\":1}");
+	member_is("{\"a\":1}", "b", "");
+	member_is("[\"a\"]", "a", "");
+	member_is("{\"a\":1", "a", "");
+	member_is("", "a", "");
+}
+
 static void lists_members_and_elements_in_order(void **state)
 {
 	static const struct {
@@ -238,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_members_and_elements_in_order),
 		cmocka_unit_test(finds_no_whole_value_in_a_cut_or_doubled_text),
+		cmocka_unit_test(finds_the_last_member_of_a_name),
 		cmocka_unit_test(calls_members_without_their_marks_broken),
 		cmocka_unit_test(stays_broken_after_the_end),
 		cmocka_unit_test(goes_as_deep_as_the_limit_and_no_deeper),
