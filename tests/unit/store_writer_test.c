@@ -50,6 +50,7 @@ static sqlite3 *lock(struct fixture *f)
 	sqlite3 *db;
 
 	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 60000); /* the writer may still be at what it does when it starts */
 	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	return db;
 }
