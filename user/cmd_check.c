@@ -15,7 +15,6 @@
 #include "say.h"
 
 #include <errno.h>
-#include <getopt.h>
 
 #define FILE_BYTES_MAX (2ULL * 1024 * 1024 * 1024)
 #define UNREADABLE 1
@@ -53,21 +52,6 @@ struct check_command {
 	bool unreadable;
 };
 
-static void print_help(void)
-{
-	printf("usage: nightclerk check FILE... [OPTIONS]\n\n"
-	       "Judges again what a run wrote: call ledgers, events files (run --events) and\n"
-	       "recordings (run --record). An events file or a recording says how every call\n"
-	       "went; from a ledger alone no outcome is known.\n\n"
-	       "  --policy FILE        judge by this policy; see nightclerk check-policy\n"
-	       "  --fail-on SEVERITY   exit 10 from this severity on: info, low, medium, high\n"
-	       "  --strict             every repeat is at least medium, PUT and DELETE too\n"
-	       "  --allow-incomplete   do not exit 11 when something is not known\n"
-	       "  --format FORMAT      text, json or junit (text)\n\n"
-	       "Exit status: 0; 10 a finding at or above --fail-on; 11 cannot tell; 1 a file\n"
-	       "cannot be read; 2 usage.\n");
-}
-
 /* ---- the command line ---- */
 
 static int usage(const char *what)
@@ -88,14 +72,6 @@ static int parse_format(const char *text, enum check_format *ret_format)
 	return usage("--format takes text, json or junit");
 }
 
-enum {
-	OPTION_POLICY = COMMAND_LINE_FIRST_OPTION,
-	OPTION_FAIL_ON,
-	OPTION_STRICT,
-	OPTION_ALLOW_INCOMPLETE,
-	OPTION_FORMAT,
-};
-
 /* 0 = go on, else the exit status + 1. */
 static int take(int id, const char *value, struct check_command *command)
 {
@@ -115,8 +91,9 @@ static int take(int id, const char *value, struct check_command *command)
 		return 0;
 	case OPTION_FORMAT:
 		return parse_format(value, &command->format);
+	case OPTION_HELP:
 	case 'h':
-		print_help();
+		command_help(COMMAND_LINE_CHECK);
 		return 1;
 	default:
 		return EXIT_USAGE + 1;
@@ -125,15 +102,10 @@ static int take(int id, const char *value, struct check_command *command)
 
 static int parse(int argc, char **argv, struct check_command *command)
 {
-	static const struct option longs[] = {{"policy", required_argument, NULL, OPTION_POLICY},
-					      {"fail-on", required_argument, NULL, OPTION_FAIL_ON},
-					      {"strict", no_argument, NULL, OPTION_STRICT},
-					      {"allow-incomplete", no_argument, NULL, OPTION_ALLOW_INCOMPLETE},
-					      {"format", required_argument, NULL, OPTION_FORMAT},
-					      {"help", no_argument, NULL, 'h'},
-					      {0}};
+	struct option longs[COMMAND_OPTIONS_MAX];
 	int id, status = 0;
 
+	command_long_options(COMMAND_LINE_CHECK, longs);
 	optind = 1;
 	opterr = 0;
 	while (!status && (id = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {

@@ -10,7 +10,6 @@
 #include "utf8.h"
 
 #include <errno.h>
-#include <getopt.h>
 
 #define HEADERS_MAX 32
 #define TEXT_MAX 200
@@ -21,21 +20,6 @@ struct described {
 	struct http_field fields[HEADERS_MAX];
 	bool any; /* something of a request was described */
 };
-
-static void print_help(void)
-{
-	printf("usage: nightclerk check-policy FILE [REQUEST]\n"
-	       "       nightclerk check-policy --print-default\n\n"
-	       "Says whether FILE is a valid policy, and which of its rules is about a request.\n\n"
-	       "  --method NAME        of the request (POST)\n"
-	       "  --host NAME          as in its Host header, without port\n"
-	       "  --port PORT          that it goes to\n"
-	       "  --path PATH          without query\n"
-	       "  --header 'N: V'      one of its headers; may be given again\n"
-	       "  --tool NAME          the MCP tool or JSON-RPC method that it calls\n"
-	       "  --print-default      a policy that changes nothing, to start from\n\n"
-	       "Exit status: 0; 1 FILE cannot be read; 2 it is no valid policy, or usage.\n");
-}
 
 /* ---- the command line ---- */
 
@@ -71,16 +55,6 @@ static int set_port(struct described *described, const char *text)
 	described->call.server.port = (uint16_t)port;
 	return 0;
 }
-
-enum {
-	OPTION_METHOD = COMMAND_LINE_FIRST_OPTION,
-	OPTION_HOST,
-	OPTION_PORT,
-	OPTION_PATH,
-	OPTION_HEADER,
-	OPTION_TOOL,
-	OPTION_PRINT_DEFAULT,
-};
 
 /* 0 = go on, else the exit status + 1. */
 static int take(int id, const char *value, struct described *described)
@@ -122,22 +96,15 @@ static int print_default(void)
 
 static int parse(int argc, char **argv, struct described *described, const char **ret_path)
 {
-	static const struct option longs[] = {{"method", required_argument, NULL, OPTION_METHOD},
-					      {"host", required_argument, NULL, OPTION_HOST},
-					      {"port", required_argument, NULL, OPTION_PORT},
-					      {"path", required_argument, NULL, OPTION_PATH},
-					      {"header", required_argument, NULL, OPTION_HEADER},
-					      {"tool", required_argument, NULL, OPTION_TOOL},
-					      {"print-default", no_argument, NULL, OPTION_PRINT_DEFAULT},
-					      {"help", no_argument, NULL, 'h'},
-					      {0}};
+	struct option longs[COMMAND_OPTIONS_MAX];
 	int id, status;
 
+	command_long_options(COMMAND_LINE_CHECK_POLICY, longs);
 	optind = 1;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
-		if (id == 'h') {
-			print_help();
+		if (id == OPTION_HELP || id == 'h') {
+			command_help(COMMAND_LINE_CHECK_POLICY);
 			return 1;
 		}
 		if (id == OPTION_PRINT_DEFAULT)

@@ -4,6 +4,7 @@
  * seen here, and the remedy for each. Every check fills one line; the verdict
  * is that of the door that `run` would take.
  */
+#include "command_line.h"
 #include "commands.h"
 #include "json_text.h"
 #include "observer.h"
@@ -233,21 +234,40 @@ static int print_json(const struct examination *examination)
 	return json_writer_error(&json);
 }
 
+/* 0 = go on, else the exit status + 1. */
+static int parse(int argc, char **argv, bool *ret_json)
+{
+	struct option longs[COMMAND_OPTIONS_MAX];
+	int id;
+
+	command_long_options(COMMAND_LINE_DOCTOR, longs);
+	optind = 1;
+	opterr = 0;
+	while ((id = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
+		if (id == OPTION_HELP || id == 'h') {
+			command_help(COMMAND_LINE_DOCTOR);
+			return 1;
+		}
+		if (id == ':' || id == '?') {
+			command_line_complain_of_option("doctor", id, argv[optind - 1]);
+			return EXIT_USAGE + 1;
+		}
+		*ret_json = true;
+	}
+	if (optind == argc)
+		return 0;
+	fprintf(stderr, "nightclerk doctor: takes --json or nothing; see nightclerk doctor --help\n");
+	return EXIT_USAGE + 1;
+}
+
 int cmd_doctor(int argc, char **argv)
 {
 	struct examination examination = {0};
-	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+	bool json = false;
+	int status = parse(argc, argv, &json);
 
-	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		printf("usage: nightclerk doctor [--json]\n\n"
-		       "Says what this kernel and this account allow, and what cannot be seen here.\n"
-		       "Exit status: 0 only if the gate can be trusted, else 1; 2 usage.\n");
-		return 0;
-	}
-	if (argc > 2 || (argc == 2 && !json)) {
-		fprintf(stderr, "nightclerk doctor: takes --json or nothing; see nightclerk doctor --help\n");
-		return EXIT_USAGE;
-	}
+	if (status)
+		return status - 1;
 	look_at_kernel(&examination);
 	look_at_capabilities(&examination);
 	look_at_doors(&examination);

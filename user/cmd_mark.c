@@ -2,22 +2,9 @@
 /*
  * `nightclerk mark [LABEL]` and `nightclerk sync`, called from inside a run.
  */
+#include "command_table.h"
 #include "commands.h"
 #include "control.h"
-
-static void print_help(const char *verb)
-{
-	if (strcmp(verb, "mark") == 0)
-		printf("usage: nightclerk mark [--] [LABEL]\n\n"
-		       "Inside `nightclerk run`: starts a new attempt window. Calls after it are not\n"
-		       "compared with calls before it, so two tests may rightly send the same body.\n"
-		       "What follows -- is the label, whatever it is; of a label over %d bytes the\n"
-		       "front is kept.\n", CONTROL_LABEL_MAX);
-	else
-		printf("usage: nightclerk sync\n\n"
-		       "Inside `nightclerk run`: returns once every call up to now is judged and\n"
-		       "written, so that the ledger can be read the moment after a call.\n");
-}
 
 static int explain(const char *verb, enum control_result result)
 {
@@ -62,7 +49,7 @@ int cmd_mark(int argc, char **argv)
 	int at = named ? 2 : 1;
 
 	if (!named && argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		print_help(argv[0]);
+		command_help(COMMAND_LINE_MARK);
 		return 0;
 	}
 	if (argc > at + 1) {
@@ -75,7 +62,7 @@ int cmd_mark(int argc, char **argv)
 int cmd_sync(int argc, char **argv)
 {
 	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		print_help(argv[0]);
+		command_help(COMMAND_LINE_SYNC);
 		return 0;
 	}
 	if (argc > 1) {

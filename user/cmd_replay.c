@@ -13,8 +13,6 @@
 #include "replay_screen.h"
 #include "store_writer.h"
 
-#include <getopt.h>
-
 #define WRITE_BATCH_BYTES (64 * 1024)
 #define SETTLE_MS (600 * 1000)		   /* nobody waits for a replay but who started it */
 #define BOOKINGS_BYTES (24 * 1024 * 1024) /* handed to the store at once: large transactions write each page once */
@@ -36,38 +34,6 @@ struct replay {
 	struct store_writer *store_writer; /* NULL = none was asked for */
 	struct pipeline *pipeline;
 	struct pipeline_output out;
-};
-
-static void print_help(void)
-{
-	printf("usage: nightclerk replay FILE [--ledger FILE] [--events FILE|-] [--policy FILE] [--quiet]\n"
-	       "                         [--db FILE [--keep-results] [--lease TIME]] [--cut SEED]\n"
-	       "       nightclerk replay FILE --screen [--policy FILE]\n\n"
-	       "Judges a recording again: the same ledger, events and alerts, byte for byte.\n\n"
-	       "  --ledger FILE    append one line per request to FILE\n"
-	       "  --events FILE|-  every event as JSON lines\n"
-	       "  --policy FILE    judge by this policy, not by the one in the recording\n"
-	       "  --db FILE        write the account book of model calls: see `nightclerk report`.\n"
-	       "                   What is in it already is not counted again\n"
-	       "  --keep-results   with the answers of model calls up to 1 MiB, which may hold secrets\n"
-	       "  --lease TIME     a call in it is pending this long at most (900); 90, 15m, 2h, 7d\n"
-	       "  --quiet          no alerts and no summary line\n"
-	       "  --screen         look at it on the full screen, as in `watch`, stepping in time; ? explains the keys\n"
-	       "  --cut SEED       every send in random pieces, for tests: the ledger must stay the same\n\n"
-	       "Exit status: 0, 10 a finding at or above the run's --fail-on, 11 cannot tell,\n"
-	       "1 the recording cannot be read, 2 usage.\n");
-}
-
-enum {
-	OPTION_LEDGER = COMMAND_LINE_FIRST_OPTION,
-	OPTION_EVENTS,
-	OPTION_POLICY,
-	OPTION_DB,
-	OPTION_KEEP_RESULTS,
-	OPTION_LEASE,
-	OPTION_QUIET,
-	OPTION_CUT,
-	OPTION_SCREEN,
 };
 
 static int usage(const char *option, const char *what)
@@ -94,19 +60,10 @@ static int look_at_names(const struct replay *replay)
 /* 0 = go on, else the exit status + 1. */
 static int parse(int argc, char **argv, struct replay *replay)
 {
-	static const struct option longs[] = {{"ledger", required_argument, NULL, OPTION_LEDGER},
-					      {"events", required_argument, NULL, OPTION_EVENTS},
-					      {"policy", required_argument, NULL, OPTION_POLICY},
-					      {"db", required_argument, NULL, OPTION_DB},
-					      {"keep-results", no_argument, NULL, OPTION_KEEP_RESULTS},
-					      {"lease", required_argument, NULL, OPTION_LEASE},
-					      {"quiet", no_argument, NULL, OPTION_QUIET},
-					      {"cut", required_argument, NULL, OPTION_CUT},
-					      {"screen", no_argument, NULL, OPTION_SCREEN},
-					      {"help", no_argument, NULL, 'h'},
-					      {0}};
+	struct option longs[COMMAND_OPTIONS_MAX];
 	int id;
 
+	command_long_options(COMMAND_LINE_REPLAY, longs);
 	optind = 1;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
@@ -141,8 +98,9 @@ static int parse(int argc, char **argv, struct replay *replay)
 		case OPTION_SCREEN:
 			replay->screen = true;
 			break;
+		case OPTION_HELP:
 		case 'h':
-			print_help();
+			command_help(COMMAND_LINE_REPLAY);
 			return 1;
 		default:
 			command_line_complain_of_option("replay", id, argv[optind - 1]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One table: name, argument, which commands have it, help. getopt_long and the
- * help text both come out of it.
+ * What each option of the table (command_options.c) does to a struct command_line,
+ * and what options may not be together.
  */
 #include "command_line.h"
 #include "clock.h"
@@ -13,213 +13,17 @@
 #include "store.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
 
-enum option_id {
-	OPTION_LEDGER = COMMAND_LINE_FIRST_OPTION,
-	OPTION_EVENTS,
-	OPTION_RECORD,
-	OPTION_JUNIT,
-	OPTION_DB,
-	OPTION_KEEP_RESULTS,
-	OPTION_LEASE,
-	OPTION_TTL,
-	OPTION_KEY,
-	OPTION_REQUEST,
-	OPTION_PATH,
-	OPTION_MODEL,
-	OPTION_PROMPT,
-	OPTION_EXTRA,
-	OPTION_SINCE,
-	OPTION_JSON,
-	OPTION_CSV,
-	OPTION_PRICES,
-	OPTION_ASSERT,
-	OPTION_NOW,
-	OPTION_POLICY,
-	OPTION_FAIL_ON,
-	OPTION_STRICT,
-	OPTION_ALLOW_INCOMPLETE,
-	OPTION_ALLOW_BLIND,
-	OPTION_SCHEMA_VERSION,
-	OPTION_LINGER,
-	OPTION_RING_SIZE,
-	OPTION_DOOR,
-	OPTION_USER,
-	OPTION_CONFINE,
-	OPTION_QUIET,
-	OPTION_PLAIN,
-	OPTION_NOTIFY,
-	OPTION_OUTPUT,
-	OPTION_PID,
-	OPTION_CGROUP,
-	OPTION_UID,
-	OPTION_COMM,
-	OPTION_PORT,
-	OPTION_ALL,
-	OPTION_HELP,
-};
-
 #define RUN COMMAND_LINE_RUN
 #define WATCH COMMAND_LINE_WATCH
-#define ALL_OF_THE_STORE                                                                                           \
-	(COMMAND_LINE_RESERVE | COMMAND_LINE_COMMIT | COMMAND_LINE_GET | COMMAND_LINE_RELEASE | COMMAND_LINE_ONCE | \
-	 COMMAND_LINE_REPORT | COMMAND_LINE_SWEEP)
-#define CLAIM (COMMAND_LINE_RESERVE | COMMAND_LINE_ONCE)
-#define ASK (COMMAND_LINE_KEY | CLAIM)
 #define KEY_MAX 255
 #define COMMANDS (RUN | WATCH | COMMAND_LINE_ONCE)
-#define EVERY (RUN | WATCH | COMMAND_LINE_KEY | ALL_OF_THE_STORE)
-
-static const struct {
-	const char *name;
-	int id;
-	unsigned int verbs;
-	const char *argument; /* NULL = none */
-	const char *help;
-} table[] = {
-	{"pid", OPTION_PID, WATCH, "PID", "watch this process"},
-	{"cgroup", OPTION_CGROUP, WATCH, "PATH", "watch every process of this cgroup (v2) directory"},
-	{"uid", OPTION_UID, WATCH, "UID", "watch every process of this user"},
-	{"comm", OPTION_COMM, WATCH, "NAME", "watch every process of this name (first 15 bytes)"},
-	{"port", OPTION_PORT, WATCH, "PORT", "watch every connection to or from this port"},
-	{"all", OPTION_ALL, WATCH, "host-wide", "watch every process of every user on this host"},
-	{"plain", OPTION_PLAIN, WATCH, NULL, "one line a call, also on a terminal, where the full screen is the default"},
-	{"notify", OPTION_NOTIFY, WATCH, "CMD", "sh -c CMD at each finding from --fail-on on; NIGHTCLERK_TEXT says which"},
-	{"output", OPTION_OUTPUT, WATCH, "FILE", "append what the command prints to FILE, on the full screen besides its pane"},
-	{"ledger", OPTION_LEDGER, RUN | WATCH, "FILE", "append one line per request to FILE (run: call_ledger.jsonl)"},
-	{"events", OPTION_EVENTS, RUN | WATCH, "FILE|fd:N", "every request, response, finding, hole, ... as JSON lines"},
-	{"record", OPTION_RECORD, RUN | WATCH, "FILE", "keep everything for `replay`; FILE will hold bodies and secrets"},
-	{"junit", OPTION_JUNIT, RUN, "FILE", "a test report: one case per finding and per thing not seen"},
-	{"db", OPTION_DB, RUN | WATCH | ALL_OF_THE_STORE, "FILE", "the account book of model calls (SQLite): see `report`"},
-	{"keep-results", OPTION_KEEP_RESULTS, RUN | WATCH, NULL, "with the answers of model calls (to 1 MiB), secrets included"},
-	{"key", OPTION_KEY, COMMAND_LINE_ONCE | COMMAND_LINE_REPORT, "KEY", "the one that `key` prints, or any text of your own"},
-	{"request", OPTION_REQUEST, ASK, "FILE", "the body of the request, as it will be sent; - is standard input"},
-	{"path", OPTION_PATH, ASK, "PATH", "where it will be sent to: /v1/chat/completions"},
-	{"model", OPTION_MODEL, ASK, "NAME", "without HTTP: the model ..."},
-	{"prompt", OPTION_PROMPT, ASK, "FILE", "... and a file with all that it is asked; - is standard input"},
-	{"extra", OPTION_EXTRA, ASK, "TEXT", "part of the key: a commit, a version of the job"},
-	{"lease", OPTION_LEASE, RUN | WATCH | CLAIM, "TIME", "a call in it is pending this long at most (900); 90, 15m, 2h, 7d"},
-	{"ttl", OPTION_TTL, RUN | WATCH | CLAIM | COMMAND_LINE_SWEEP, "TIME", "what is older does not count, or is removed"},
-	{"since", OPTION_SINCE, COMMAND_LINE_REPORT, "TIME", "only what began after it: 24h, 7d, 2026-12-01, 2026-12-01T08:00:00Z"},
-	{"json", OPTION_JSON, COMMAND_LINE_REPORT, NULL, "as one JSON object"},
-	{"csv", OPTION_CSV, COMMAND_LINE_REPORT, NULL, "as CSV"},
-	{"prices", OPTION_PRICES, COMMAND_LINE_REPORT, "FILE", "{\"MODEL\": {\"input\": 2.5, \"cached\": 1.25, \"output\": 10}} a million tokens"},
-	{"assert", OPTION_ASSERT, COMMAND_LINE_REPORT, "TEXT", "exit 10 unless it holds of every call: billed<=1"},
-	{"now", OPTION_NOW, ALL_OF_THE_STORE, "SECONDS", "the time, for tests"},
-	{"policy", OPTION_POLICY, RUN | WATCH | ASK, "FILE", "what you know of your calls: see `check-policy`; other options outrank it"},
-	{"fail-on", OPTION_FAIL_ON, RUN | WATCH, "SEVERITY", "run: exit 10, watch: bell and --notify, from this severity on: info, low, medium, high (medium)"},
-	{"strict", OPTION_STRICT, RUN | WATCH, NULL, "every repeat is at least medium, PUT and DELETE too"},
-	{"allow-incomplete", OPTION_ALLOW_INCOMPLETE, RUN, NULL, "do not exit 11 when something was not seen"},
-	{"allow-blind", OPTION_ALLOW_BLIND, RUN, "KIND,...",
-	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late, other"},
-	{"schema-version", OPTION_SCHEMA_VERSION, RUN | WATCH | ASK, "TEXT",
-	 "part of every model call's key: another one is other work (v1)"},
-	{"linger", OPTION_LINGER, RUN, "SECONDS", "wait this long for open calls after the command ended (1)"},
-	{"user", OPTION_USER, RUN, "NAME|UID", "run the command and open the files as this user"},
-	{"confine", OPTION_CONFINE, RUN, NULL, "refuse what the command connects or sends to off loopback; each is a high finding"},
-	{"ring-size", OPTION_RING_SIZE, RUN | WATCH, "BYTES", "kernel buffer, a power of two (64M); K, M and G are understood"},
-	{"door", OPTION_DOOR, RUN | WATCH, "NAME", "auto, tracepoint or kprobe (auto)"},
-	{"quiet", OPTION_QUIET, RUN, NULL, "no alerts and no summary line"},
-	{"help", OPTION_HELP, EVERY, NULL, "this text"},
-};
-
-#define TABLE_SIZE (sizeof(table) / sizeof(table[0]))
-
-static const struct {
-	enum command_line_verb verb;
-	const char *name;
-	const char *usage; /* and what it does */
-	const char *ends;
-} verbs[] = {
-	{RUN, "run",
-	 "usage: nightclerk run [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
-	 "Runs COMMAND, writes down every HTTP call that it and its children send over\n"
-	 "loopback, and fails when the same mutating call was sent twice.\n",
-	 "Exit status: the command's own; 10 a finding at or above --fail-on; 11 cannot tell;\n"
-	 "125 nightclerk could not start or watch; 126 not executable; 127 not found.\n"},
-	{WATCH, "watch",
-	 "usage: nightclerk watch SCOPE [OPTIONS]\n"
-	 "       nightclerk watch [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
-	 "Shows HTTP calls over loopback, and repeats as they happen: on the full screen, where\n"
-	 "? explains the keys, or one line a call where there is no terminal.\n"
-	 "SCOPE is one of --pid, --cgroup, --uid, --comm, --port, --all. Ctrl-C ends it.\n",
-	 "Exit status: 0; 1 it could not watch; 2 usage.\n"},
-	{COMMAND_LINE_KEY, "key",
-	 "usage: nightclerk key --request FILE --path PATH [--extra TEXT]\n"
-	 "       nightclerk key --model NAME --prompt FILE [--extra TEXT]\n\n"
-	 "Prints the key under which the wire will count that request (without --extra), or\n"
-	 "that of a job without HTTP.\n",
-	 "Exit status: 0; 1 the file cannot be read, or is no request of a model; 2 usage.\n"},
-	{COMMAND_LINE_RESERVE, "reserve",
-	 "usage: nightclerk reserve KEY [OPTIONS]\n"
-	 "       nightclerk reserve --request FILE --path PATH [OPTIONS]\n\n"
-	 "Asks whether a piece of work is to be done: of all who ask, one is told to go on.\n",
-	 "Exit status: 0 reserved: do it, then `commit`; 3 done: a kept result is printed;\n"
-	 "4 somebody else is at it; 1 the store cannot be used; 2 usage.\n"},
-	{COMMAND_LINE_COMMIT, "commit",
-	 "usage: nightclerk commit KEY [FILE] [OPTIONS]\n\n"
-	 "Makes a piece of work done, with what FILE holds as its result; - is standard input.\n"
-	 "The first result stays.\n",
-	 "Exit status: 0 it is done; 1 the store cannot be used; 2 usage.\n"},
-	{COMMAND_LINE_GET, "get", "usage: nightclerk get KEY [OPTIONS]\n\nPrints the kept result of a piece of work.\n",
-	 "Exit status: 0 printed; 3 done, but no result was kept; 4 pending; 5 neither;\n"
-	 "1 the store cannot be used; 2 usage.\n"},
-	{COMMAND_LINE_RELEASE, "release",
-	 "usage: nightclerk release KEY [OPTIONS]\n\nGives a reservation back: the next one who asks gets it.\n",
-	 "Exit status: 0 given back, or nobody had reserved it; 1 the store cannot be used; 2 usage.\n"},
-	{COMMAND_LINE_ONCE, "once",
-	 "usage: nightclerk once --key KEY [OPTIONS] -- COMMAND [ARGUMENT...]\n"
-	 "       nightclerk once --request FILE --path PATH [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
-	 "Runs COMMAND and keeps what it prints; a second call prints that and runs nothing.\n",
-	 "Exit status: 0 what was kept is printed; else that of the command, which is kept only\n"
-	 "when it is 0; 3 done, but no output was kept; 4 somebody else is at it; 125 the store\n"
-	 "cannot be used; 126 not executable; 127 not found.\n"},
-	{COMMAND_LINE_REPORT, "report",
-	 "usage: nightclerk report [OPTIONS]\n\n"
-	 "The bank statement: what every model, process, path and day asked, got and cost.\n",
-	 "Exit status: 0; 10 an --assert does not hold; 11 it holds of what was seen, but not all\n"
-	 "was; 1 the store cannot be used; 2 usage.\n"},
-	{COMMAND_LINE_SWEEP, "sweep",
-	 "usage: nightclerk sweep [--ttl TIME] [OPTIONS]\n\n"
-	 "Marks what was left pending as abandoned, and removes what is older than --ttl.\n",
-	 "Exit status: 0; 1 the store cannot be used; 2 usage.\n"},
-};
-
-#define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
-
-static size_t verb_index(enum command_line_verb verb)
-{
-	size_t i = 0;
-
-	while (i + 1 < VERB_COUNT && verbs[i].verb != verb)
-		i++;
-	return i;
-}
-
 const char *command_line_verb_name(enum command_line_verb verb)
 {
-	return verbs[verb_index(verb)].name;
-}
-
-static void print_help(enum command_line_verb verb)
-{
-	printf("%s\n", verbs[verb_index(verb)].usage);
-	for (size_t i = 0; i < TABLE_SIZE; i++) {
-		char left[40];
-
-		if (!(table[i].verbs & verb))
-			continue;
-		snprintf(left, sizeof(left), "--%s%s%s", table[i].name, table[i].argument ? " " : "",
-			 table[i].argument ? table[i].argument : "");
-		printf("  %-22s %s\n", left, table[i].help);
-	}
-	if (verb & ALL_OF_THE_STORE)
-		printf("\nWithout --db, the store is the file that NIGHTCLERK_DB names.\n");
-	printf("\n%s", verbs[verb_index(verb)].ends);
+	return command_of(verb)->name;
 }
 
 static int parse_size(const char *text, size_t *ret_size)
@@ -497,16 +301,11 @@ void command_line_complain_of_option(const char *command, int id, const char *wo
 }
 
 /* What is wrong with the value of an option that takes a file, whatever is in it; NULL = nothing. */
-static const char *wrong_with_file(int id, const char *value)
+static const char *wrong_with_file(const struct option_row *row, const char *value)
 {
-	const char *argument = NULL;
-
-	for (size_t i = 0; i < TABLE_SIZE; i++)
-		if (table[i].id == id)
-			argument = table[i].argument;
-	if (!argument || strncmp(argument, "FILE", 4) != 0)
+	if (!row->argument || strncmp(row->argument, "FILE", 4) != 0)
 		return NULL;
-	switch (id) {
+	switch (row->id) {
 	case OPTION_EVENTS:
 		return output_wrong_name(value, true);
 	case OPTION_LEDGER:
@@ -641,7 +440,7 @@ static enum command_line_result take_options(enum command_line_verb verb, int ar
 		bool taken;
 
 		if (id == OPTION_HELP || id == 'h') {
-			print_help(verb);
+			command_help(verb);
 			return COMMAND_LINE_HELP;
 		}
 		if (id == ':' || id == '?') {
@@ -649,7 +448,7 @@ static enum command_line_result take_options(enum command_line_verb verb, int ar
 			return COMMAND_LINE_BAD;
 		}
 		given[id - OPTION_LEDGER] = true;
-		wrong = wrong_with_file(id, optarg);
+		wrong = wrong_with_file(command_option_of(verb, id), optarg);
 		taken = wrong != NULL;
 		if (!taken)
 			wrong = take_store_option(id, optarg, line, &taken);
@@ -665,18 +464,14 @@ static enum command_line_result take_options(enum command_line_verb verb, int ar
 enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,
 					    struct command_line *ret_line)
 {
-	struct option longs[TABLE_SIZE + 1] = {0};
+	struct option longs[COMMAND_OPTIONS_MAX];
 	struct command_line line = {.linger_ns = 1000000000ULL, .lease_ns = STORE_LEASE_NS, .now_ns = clock_wall_ns()};
 	enum command_line_result result;
-	size_t count = 0;
 
 	judge_options_defaults(&line.judge);
 	line.judge.across_processes = true;
 	line.ledger = verb == COMMAND_LINE_RUN ? "call_ledger.jsonl" : NULL;
-	for (size_t i = 0; i < TABLE_SIZE; i++)
-		if (table[i].verbs & verb)
-			longs[count++] = (struct option){
-				table[i].name, table[i].argument ? required_argument : no_argument, NULL, table[i].id};
+	command_long_options(verb, longs);
 	optind = 1;
 	opterr = 0;
 	result = take_options(verb, argc, argv, longs, &line);

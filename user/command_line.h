@@ -6,21 +6,9 @@
 #define NIGHTCLERK_COMMAND_LINE_H
 
 #include "capture.h"
+#include "command_table.h"
 #include "options.h"
 #include "policy.h"
-
-enum command_line_verb { /* bits */
-	COMMAND_LINE_RUN = 1 << 0,
-	COMMAND_LINE_WATCH = 1 << 1,
-	COMMAND_LINE_KEY = 1 << 2,
-	COMMAND_LINE_RESERVE = 1 << 3,
-	COMMAND_LINE_COMMIT = 1 << 4,
-	COMMAND_LINE_GET = 1 << 5,
-	COMMAND_LINE_RELEASE = 1 << 6,
-	COMMAND_LINE_ONCE = 1 << 7,
-	COMMAND_LINE_REPORT = 1 << 8,
-	COMMAND_LINE_SWEEP = 1 << 9,
-};
 
 #define ASSERTIONS_MAX 8
 
@@ -80,8 +68,6 @@ const char *command_line_verb_name(enum command_line_verb verb);
 enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,
 					    struct command_line *ret_line);
 void command_line_done(struct command_line *line); /* accepts a zeroed one */
-
-#define COMMAND_LINE_FIRST_OPTION 256 /* what getopt_long(3) answers for a long option; below are letters */
 
 /*
  * Says on stderr what getopt_long(3) did not take. id: its answer, '?' or ':'

@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of subcommands.
+ * Which function each command of the table is.
  */
+#include "command_table.h"
 #include "commands.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 static const struct {
-	const char *name;
+	enum command_line_verb verb;
 	int (*run)(int argc, char **argv);
-	const char *help; /* NULL: named in one line with the others; its --help says more */
-} commands[] = {
-	{"run", cmd_run, "run a command and fail if it sent the same mutating call twice"},
-	{"watch", cmd_watch, "show calls and repeats as they happen"},
-	{"check", cmd_check, "judge ledgers, events files and recordings again, and gate"},
-	{"replay", cmd_replay, "judge a recording again, without root"},
-	{"report", cmd_report, "what model calls were asked, got and cost, and what a test asserts of them"},
-	{"doctor", cmd_doctor, "what this kernel and this account allow, and what cannot be seen"},
-	{"mark", cmd_mark, "inside a run: start a new attempt window"},
-	{"sync", cmd_sync, "inside a run: wait until every call so far is judged and written"},
-	{"once", cmd_once, NULL},
-	{"key", cmd_key, NULL},
-	{"reserve", cmd_reserve, NULL},
-	{"commit", cmd_commit, NULL},
-	{"get", cmd_get, NULL},
-	{"release", cmd_release, NULL},
-	{"sweep", cmd_sweep, NULL},
-	{"check-policy", cmd_check_policy, NULL},
+} functions[] = {
+	{COMMAND_LINE_RUN, cmd_run},
+	{COMMAND_LINE_WATCH, cmd_watch},
+	{COMMAND_LINE_CHECK, cmd_check},
+	{COMMAND_LINE_REPLAY, cmd_replay},
+	{COMMAND_LINE_REPORT, cmd_report},
+	{COMMAND_LINE_DOCTOR, cmd_doctor},
+	{COMMAND_LINE_MARK, cmd_mark},
+	{COMMAND_LINE_SYNC, cmd_sync},
+	{COMMAND_LINE_ONCE, cmd_once},
+	{COMMAND_LINE_KEY, cmd_key},
+	{COMMAND_LINE_RESERVE, cmd_reserve},
+	{COMMAND_LINE_COMMIT, cmd_commit},
+	{COMMAND_LINE_GET, cmd_get},
+	{COMMAND_LINE_RELEASE, cmd_release},
+	{COMMAND_LINE_SWEEP, cmd_sweep},
+	{COMMAND_LINE_CHECK_POLICY, cmd_check_policy},
 };
-
-#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void print_commands(FILE *to)
 {
+	const struct command_row *command;
+
 	fprintf(to, "nightclerk watches HTTP calls over loopback and reports the second knock.\n\n"
 		    "usage: nightclerk COMMAND [OPTIONS]\n\n");
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (commands[i].help)
-			fprintf(to, "  %-7s %s\n", commands[i].name, commands[i].help);
+	for (size_t i = 0; (command = command_at(i)); i++)
+		if (command->summary)
+			fprintf(to, "  %-7s %s\n", command->name, command->summary);
 	fprintf(to, "  and    ");
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (!commands[i].help)
-			fprintf(to, " %s", commands[i].name);
+	for (size_t i = 0; (command = command_at(i)); i++)
+		if (!command->summary)
+			fprintf(to, " %s", command->name);
 	fprintf(to, "\n\nnightclerk COMMAND --help shows its options; try: nightclerk run -- pytest -q\n");
 }
 
@@ -68,9 +68,9 @@ int main(int argc, char **argv)
 		print_commands(stdout);
 		return 0;
 	}
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (strcmp(argv[1], command_of(functions[i].verb)->name) == 0)
+			return functions[i].run(argc - 1, argv + 1);
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("nightclerk %s\n", NIGHTCLERK_VERSION);
 		return 0;
