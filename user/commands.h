@@ -31,5 +31,7 @@ int cmd_release(int argc, char **argv);
 int cmd_once(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
+int cmd_help(int argc, char **argv);
 
 #endif

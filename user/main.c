@@ -75,7 +75,11 @@ int main(int argc, char **argv)
 		printf("nightclerk %s\n", NIGHTCLERK_VERSION);
 		return 0;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+	if (strcmp(argv[1], "completion") == 0)
+		return cmd_completion(argc - 1, argv + 1);
+	if (strcmp(argv[1], "help") == 0 && argc > 2)
+		return cmd_help(argc - 1, argv + 1);
+	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		print_commands(stdout);
 		return 0;
 	}
