@@ -277,13 +277,10 @@ int run_find_pages(void *context)
 	return 0;
 }
 
-/* At the end of a run: how far has each living flow come? */
-SEC("iter/bpf_map_elem")
-int iter_refresh(struct bpf_iter__bpf_map_elem *context)
+/* At the end of a run, for each living flow: how far has it come? By BPF_PROG_TEST_RUN, too. */
+SEC("raw_tp")
+int run_refresh(void *context)
 {
-	u64 *sk = context->key;
-
-	if (sk)
-		flow_refresh((struct tcp_sock *)*sk);
+	flow_refresh((struct tcp_sock *)refresh_sk);
 	return 0;
 }

@@ -36,6 +36,8 @@ __u32 resolve_pid;
 __u32 resolve_pid_namespace;
 __u32 resolved_tgid;
 
+__u64 refresh_sk; /* run_refresh: key of the flow */
+
 /* run_find_pages: asked for and answered */
 __u64 pages_seed;
 __u32 pages_pipe;   /* descriptor of ours */

@@ -54,18 +54,10 @@ int capture_iterator_run(const struct bpf_link *link)
 	return (int)n;
 }
 
-/* map_fd is what it iterates over; -1 = what its type says. */
-static int iterator_link(const struct bpf_program *program, int map_fd, struct bpf_link **ret_link)
+static int iterator_link(const struct bpf_program *program, struct bpf_link **ret_link)
 {
-	union bpf_iter_link_info info = {.map.map_fd = (uint32_t)map_fd};
 	LIBBPF_OPTS(bpf_iter_attach_opts, options);
-	struct bpf_link *link;
-
-	if (map_fd >= 0) {
-		options.link_info = &info;
-		options.link_info_len = sizeof(info);
-	}
-	link = bpf_program__attach_iter(program, &options);
+	struct bpf_link *link = bpf_program__attach_iter(program, &options);
 
 	if (!link)
 		return errno ? -errno : -EINVAL;
@@ -219,7 +211,7 @@ static void choose_programs(struct capture *capture, const struct capture_option
 	}
 	if (capture->door == CAPTURE_DOOR_KPROBE && !capture_event_of_send_end())
 		bpf_program__set_autoload(capture->skeleton->progs.kprobe_send_end, false);
-	bpf_program__set_autoload(capture->skeleton->progs.iter_refresh, true);
+	bpf_program__set_autoload(capture->skeleton->progs.run_refresh, true);
 	bpf_program__set_autoload(capture->skeleton->progs.run_find_pages, true);
 	bpf_program__set_autoload(capture->skeleton->progs.iter_resolve,
 				  capture->own_pid_namespace);
@@ -359,7 +351,7 @@ static int prepare_processes(struct capture *capture, const struct capture_optio
 	int error = 0;
 
 	if (capture->own_pid_namespace)
-		error = iterator_link(skeleton->progs.iter_resolve, -1, &capture->resolve_link);
+		error = iterator_link(skeleton->progs.iter_resolve, &capture->resolve_link);
 	if (!error)
 		error = capture_resolve_tgid(capture, (uint32_t)getpid(), &own);
 	if (error)
@@ -431,7 +423,7 @@ static int attach_programs(struct capture *capture)
 static int iterate(const struct bpf_program *program)
 {
 	struct bpf_link *link = NULL;
-	int error = iterator_link(program, -1, &link);
+	int error = iterator_link(program, &link);
 
 	if (error)
 		return error;
@@ -498,9 +490,6 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 		error = attach_programs(capture);
 	if (!error)
 		error = find_sockets(capture, options->scope);
-	if (!error)
-		error = iterator_link(capture->skeleton->progs.iter_refresh, capture->flows_fd,
-				      &capture->refresh_link);
 	if (!error)
 		error = map_rings(capture);
 	if (error)
@@ -590,7 +579,6 @@ void capture_close(struct capture *capture)
 	if (capture->muted)
 		munmap(capture->muted, MUTED_BYTES);
 	bpf_link__destroy(capture->resolve_link);
-	bpf_link__destroy(capture->refresh_link);
 	for (size_t i = 0; i < capture->entry_count; i++)
 		bpf_link__destroy(capture->entry_links[i]);
 	for (size_t i = 0; i < capture->event_count; i++)
@@ -665,6 +653,14 @@ size_t capture_ring_peak(const struct capture *capture)
 void capture_mute(struct capture *capture, uint64_t flow)
 {
 	atomic_store_explicit(&capture->muted[wire_muted_slot(flow)], flow, memory_order_relaxed);
+}
+
+int capture_refresh_flow(struct capture *capture, uint64_t key)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	capture->skeleton->bss->refresh_sk = key;
+	return bpf_prog_test_run_opts(bpf_program__fd(capture->skeleton->progs.run_refresh), &run);
 }
 
 int capture_lifecycle_ring(const struct capture *capture)

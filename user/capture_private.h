@@ -46,7 +46,6 @@ struct capture {
 	struct ring_buffer *data;
 	struct ring_buffer *lifecycle;
 	int epoll_fd;					/* of both; -1 = none */
-	struct bpf_link *refresh_link;
 	struct bpf_link *resolve_link;			/* only in a pid namespace of its own */
 	struct capture_event events[CAPTURE_EVENTS];	/* kprobe door */
 	struct bpf_link *entry_links[CAPTURE_EVENTS];
@@ -79,6 +78,9 @@ void capture_reason_attach(enum capture_door door, int error, char *reason);
 
 /* Runs an iterator to its end. 0 or -errno. */
 int capture_iterator_run(const struct bpf_link *link);
+
+/* Brings the flow with that key of the flow table up to date, if it lives. 0 or -errno. */
+int capture_refresh_flow(struct capture *capture, uint64_t key);
 
 /* What the kernel calls the process that the caller's pid namespace numbers tgid. 0 or -errno. */
 int capture_resolve_tgid(const struct capture *capture, uint32_t tgid, uint32_t *ret_tgid);

@@ -194,6 +194,20 @@ static int push_still_open(const struct flow *flow, struct sequencer *sequencer)
 	return sequencer_push(sequencer, &event, (struct bytes){});
 }
 
+/* Flow after flow: an iterator over the table (iter/bpf_map_elem) would be one call, but some kernels refuse it. */
+static int refresh_flows(struct capture *capture, struct flow *table)
+{
+	struct table_walk walk = {.fd = capture->flows_fd};
+	uint64_t keys[BATCH_ENTRIES];
+	int error = 0, count;
+
+	while ((count = table_next(&walk, keys, table)) > 0)
+		for (int i = 0; i < count && !error; i++)
+			if (table[i].stage >= FLOW_OPEN)
+				error = capture_refresh_flow(capture, keys[i]);
+	return count < 0 ? count : error;
+}
+
 int capture_flush_flows(struct capture *capture, struct sequencer *sequencer)
 {
 	struct table_walk walk = {.fd = capture->flows_fd};
@@ -203,7 +217,7 @@ int capture_flush_flows(struct capture *capture, struct sequencer *sequencer)
 
 	if (!table)
 		goto out;
-	error = capture_iterator_run(capture->refresh_link);
+	error = refresh_flows(capture, table);
 	if (error)
 		goto out;
 	error = capture_drain(capture, sequencer); /* the holes that it found */

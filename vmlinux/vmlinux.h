@@ -288,11 +288,6 @@ struct bpf_iter_meta {
 	struct seq_file *seq;
 };
 
-struct bpf_iter__bpf_map_elem { /* since 5.9 */
-	struct bpf_iter_meta *meta;
-	void *key; /* NULL once, after the last one */
-};
-
 struct bpf_iter__tcp { /* since 5.9 */
 	struct bpf_iter_meta *meta;
 	struct sock_common *sk_common;
