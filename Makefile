@@ -25,7 +25,7 @@ VERSION := 0.1.0
 # What apt installs; `make deps` compares it with what is there.
 PACKAGES := gcc make clang llvm pkg-config libbpf-dev bpftool libelf-dev zlib1g-dev libjson-c-dev libssl-dev \
 	libcmocka-dev uthash-dev libcap-dev libbrotli-dev libzstd-dev libsqlite3-dev libncurses-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
-TEST_PACKAGES := liburing-dev python3 sqlite3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats tmux
+TEST_PACKAGES := liburing-dev python3 sqlite3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats tmux mandoc
 
 LIBRARIES := libbpf json-c libcrypto libcap zlib libbrotlidec libzstd sqlite3 ncursesw
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) 2>/dev/null)
@@ -147,7 +147,7 @@ CLI := $(sort $(wildcard tests/cli/*.t))
 RUN := /usr/bin/python3 tests/run.py
 
 .PHONY: tests
-tests: all $(UNIT_TESTS) $(LIVE_TOOLS) $(ORACLE_TOOLS)
+tests: all manual $(UNIT_TESTS) $(LIVE_TOOLS) $(ORACLE_TOOLS)
 
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)
@@ -283,14 +283,37 @@ setup: deps
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
+# ---- the manual, and what is installed ----
+MANUAL := $(patsubst docs/man/%,$(BUILD)/man/%,$(wildcard docs/man/*.[15]))
+
+# The OPTIONS of a command's page are what the program's own table says.
+$(BUILD)/man/%: docs/man/% $(BUILD)/nightclerk
+	$(call say,MAN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(if $(filter nightclerk-%.1,$*),$(BUILD)/nightclerk help --mdoc $(patsubst nightclerk-%.1,%,$*) >$@.options,:)
+	$(Q)sed -e '/^\.\\" OPTIONS$$/ { r $@.options' -e 'd }' $< >$@
+
+.PHONY: manual
+manual: $(MANUAL)
+
 prefix ?= /usr/local
+bindir = $(DESTDIR)$(prefix)/bin
+mandir = $(DESTDIR)$(prefix)/share/man
+completionsdir = $(DESTDIR)$(prefix)/share/bash-completion/completions
+
 .PHONY: install
-install: all ## install the program: DESTDIR, prefix=/usr/local
-	@install -D -m 755 $(BUILD)/nightclerk $(DESTDIR)$(prefix)/bin/nightclerk
+install: all manual ## install program, manual, completion, service: DESTDIR, prefix=/usr/local
+	@install -D -m 755 -t $(bindir) $(BUILD)/nightclerk
+	@install -D -m 644 -t $(mandir)/man1 $(filter %.1,$(MANUAL))
+	@install -D -m 644 -t $(mandir)/man5 $(filter %.5,$(MANUAL))
+	@install -d -m 755 $(completionsdir)
+	@$(BUILD)/nightclerk completion bash >$(completionsdir)/nightclerk && chmod 644 $(completionsdir)/nightclerk
 
 .PHONY: uninstall
 uninstall: ## remove what install put there
-	@rm -f $(DESTDIR)$(prefix)/bin/nightclerk
+	@rm -f $(bindir)/nightclerk $(completionsdir)/nightclerk
+	@rm -f $(MANUAL:$(BUILD)/man/%.1=$(mandir)/man1/%.1)
+	@rm -f $(MANUAL:$(BUILD)/man/%.5=$(mandir)/man5/%.5)
 
 .PHONY: clean
 clean: ## remove build/
