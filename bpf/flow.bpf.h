@@ -9,6 +9,7 @@
 #ifndef NIGHTCLERK_FLOW_BPF_H
 #define NIGHTCLERK_FLOW_BPF_H
 
+#include "owner.bpf.h"
 #include "scope.bpf.h"
 
 static const struct flow empty_flow;
@@ -292,6 +293,7 @@ static __noinline int flow_open(struct flow *flow, struct sock *sk)
 	flow_anchor(flow, (struct tcp_sock *)sk);
 	flow->stage = FLOW_OPEN;
 	flow->flags |= transport_flags(sk);
+	flow_owner_of_sock(flow, sk);
 	if (!(flow->flags & (WIRE_CLIENT | WIRE_SERVER)))
 		flow->flags |= port_role(&flow->tuple);
 	peer = flow_meet_peer(flow);
@@ -309,6 +311,8 @@ static __noinline int flow_open(struct flow *flow, struct sock *sk)
 			event->seq = flow->send_base_seq;
 		}
 		event->new_state = WIRE_TCP_ESTABLISHED;
+		event->cgroup_id = flow->owner_cgroup;
+		event->uid = flow->owner_uid;
 		lifecycle_submit(event, BPF_RB_NO_WAKEUP);
 	}
 	flow_find_gap(flow, flow->written, WIRE_CAUSE_FASTOPEN);

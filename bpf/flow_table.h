@@ -72,7 +72,11 @@ struct flow {
 	__u8 stage;  /* enum flow_stage */
 	__u8 muted;
 	__u8 late; /* counted in late_tuples */
-	__u8 reserved[7];
+	__u8 owned; /* the two owners are set */
+	__u8 reserved[6];
+	__u64 owner_cgroup; /* cgroup v2 id, 0 = cannot be told */
+	__u32 owner_uid;    /* as the initial user namespace sees it */
+	__u32 reserved_too;
 	struct tuple tuple;
 };
 

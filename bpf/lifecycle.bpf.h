@@ -64,6 +64,8 @@ static __always_inline void on_connect(struct sock *sk)
 	if (!tuple_is_loopback(&tuple))
 		say_off_loopback(&tuple, flags);
 	flow = flow_new(sk, &tuple, flags, FLOW_CONNECTING);
+	if (flow)
+		flow_owner_is_current(flow);
 	call = bpf_map_lookup_elem(&calls, &id);
 	if (flow && call && call->sk == (u64)sk && !call->flow)
 		call_of_flow(call, flow); /* a send connects it: call_start_connecting() */

@@ -14,6 +14,10 @@
  * swapped send_base_seq / receive_base_seq. That match is exact even when a
  * 4-tuple is used again while an old answer is still due.
  *
+ * The owner of a flow is who connected it, as far as that was seen; else who made
+ * its socket, and of one that was accepted, who made the listener. WIRE_OPEN has
+ * its cgroup_id and uid, and names no process; older recordings have zeros there.
+ *
  * All integers are in host order. Reserved bytes are zero. Records are 8-byte aligned.
  */
 #ifndef NIGHTCLERK_WIRE_EVENT_H
@@ -119,14 +123,14 @@ struct wire_event {
 	__u32 receive_base_seq; /* the same for the peer's stream */
 
 	__u32 netns; /* inode of the network namespace */
-	__u32 uid;   /* as the initial user namespace sees it */
+	__u32 uid;   /* as the initial user namespace sees it; of the sender, the process or, in WIRE_OPEN, the socket's owner */
 	__u32 tgid;  /* 0 where no process may be named: only sends, WIRE_CONNECT and processes have one */
 	__u32 tid;
 	__u32 ns_tgid;	   /* tgid inside the process's own pid namespace */
 	__u32 parent_tgid; /* WIRE_FORK only */
 
 	__u64 process_start_ns; /* start_boottime of the group leader: (tgid, this) is the process */
-	__u64 cgroup_id;	/* cgroup v2 id */
+	__u64 cgroup_id;	/* cgroup v2 id, of whom uid is; 0 = cannot be told */
 
 	__u8 local_address[WIRE_ADDRESS_BYTES];
 	__u8 remote_address[WIRE_ADDRESS_BYTES];

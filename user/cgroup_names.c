@@ -20,7 +20,7 @@
 
 struct known {
 	uint64_t id;
-	unsigned int tries; /* TRIES_MAX: named, or given up */
+	unsigned int tries; /* with a process to ask; TRIES_MAX: named, or given up */
 	UT_hash_handle hh;
 };
 
@@ -125,7 +125,7 @@ bool cgroup_names_find(struct cgroup_names *names, uint64_t id, uint32_t tgid, c
 
 	if (!known)
 		return false;
-	known->tries++;
+	known->tries += tgid != 0;
 	if (!find_by_id(names, id, ret_path, size) && !find_by_process(names, id, tgid, ret_path, size))
 		return false;
 	known->tries = TRIES_MAX;

@@ -167,11 +167,21 @@ typedef struct {
 	int owned; /* by a process, as against a softirq */
 } socket_lock_t;
 
+struct sock_cgroup_data {
+	struct cgroup *cgroup; /* since 5.15 */
+};
+
+struct sock_cgroup_data___before_5_15 {
+	u64 val; /* the same, or, where one of the low two bits is set, something else */
+};
+
 struct sock {
 	struct sock_common __sk_common;
 	socket_lock_t sk_lock;
 	struct dst_entry *sk_dst_cache;
 	void *sk_user_data;
+	kuid_t sk_uid;
+	struct sock_cgroup_data sk_cgrp_data; /* absent without CONFIG_SOCK_CGROUP_DATA */
 	u16 sk_protocol; /* 16 bits since 5.6 */
 	u8 sk_shutdown;
 };

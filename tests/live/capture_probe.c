@@ -347,6 +347,8 @@ static void child_go(struct child child, bool in_tree)
 	close(child.go);
 }
 
+#include "capture_probe_owners.h"
+
 /* A server process, in the tree or not, that runs serve() on the one connection it accepts. */
 static uint16_t server_start(const char *address, bool in_tree, void (*serve)(int fd))
 {
@@ -358,8 +360,10 @@ static uint16_t server_start(const char *address, bool in_tree, void (*serve)(in
 	must(!pipe2(ends, O_CLOEXEC), "pipe");
 	child = child_new(&in_child);
 	if (in_child) {
-		int listener = listen_on(address, &port), fd;
+		int listener, fd;
 
+		owner_become(server_owner);
+		listener = listen_on(address, &port);
 		must(write(ends[1], &port, sizeof(port)) == sizeof(port), "write");
 		fd = accept(listener, NULL, NULL);
 		must(fd >= 0, "accept");
@@ -383,6 +387,7 @@ static void client_start(const char *address, uint16_t port, bool in_tree, void 
 	struct child child = child_new(&in_child);
 
 	if (in_child) {
+		owner_become(client_owner);
 		act(connect_to(address, port));
 		_exit(0);
 	}
@@ -699,6 +704,7 @@ int main(int argc, char **argv)
 	cannot_reason = mmap(NULL, CANNOT_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 			     0);
 	must(cannot_reason != MAP_FAILED, "mmap");
+	atexit(owners_remove);
 	slow = getenv("NIGHTCLERK_SLOW") != NULL;
 	capture_begin((struct capture_options){.scope = CAPTURE_TREE});
 	printf("# door: %s\n# pages: %s\n", capture_door_name(capture_door(capture)),

@@ -741,6 +741,8 @@ static void play_blocked(void)
 	play_streams(BLOCKED, BLOCKED_BYTES, send_blocked);
 }
 
+#include "capture_probe_tenants.h"
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -781,6 +783,9 @@ static const struct {
 	{"scope uid", play_scope_uid, false},
 	{"scope comm", play_scope_comm, false},
 	{"scope comm: not a prefix", play_scope_comm_other, false},
+	{"names the owners of both ends", play_owners, false},
+	{"names the owners where the client is a stranger", play_owners_of_strangers, false},
+	{"names who connects a socket of another's", play_owner_connects, false},
 };
 
 #endif
