@@ -147,7 +147,7 @@ CLI := $(sort $(wildcard tests/cli/*.t))
 RUN := /usr/bin/python3 tests/run.py
 
 .PHONY: tests
-tests: all manual $(UNIT_TESTS) $(LIVE_TOOLS) $(ORACLE_TOOLS)
+tests: all manual $(UNIT_TESTS) $(LIVE_TOOLS) $(ORACLE_TOOLS) $(BUILD)/tests/bench/exchanges
 
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)
@@ -232,8 +232,8 @@ fuzz: $(FUZZERS:%=$(FUZZ_BUILD)/%_fuzz) ## every libFuzzer target for SECONDS_EA
 # Daemons that come with a package are not started: RUNLEVEL=1.
 BENCH_PACKAGES := nginx-light wrk redis-server redis-tools tcpdump strace
 BENCH ?=
-# The recording that it replays is made by the library itself.
-$(BUILD)/tests/bench/model_calls: tests/bench/model_calls.c $(LIB)
+# The recordings that they replay are made by the library itself.
+$(BUILD)/tests/bench/model_calls $(BUILD)/tests/bench/exchanges: $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB)
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(PKG_CFLAGS) -iquote user -iquote tests/unit -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LIB) -lcmocka $(PKG_LIBS) $(LLHTTP_LIBS) -pthread

@@ -16,6 +16,11 @@ uint64_t clock_monotonic_ns(void)
 	return (uint64_t)read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_thread_ns(void)
+{
+	return (uint64_t)read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t clock_wall_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);

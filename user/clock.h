@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two clocks, in nanoseconds. The pure stages know neither: time comes in as an argument. */
+/* The clocks, in nanoseconds. The pure stages know none: time comes in as an argument. */
 #ifndef NIGHTCLERK_CLOCK_H
 #define NIGHTCLERK_CLOCK_H
 
 #include <stdint.h>
 
 uint64_t clock_monotonic_ns(void);
+/* CPU time of this thread. */
+uint64_t clock_thread_ns(void);
 /* Since 1970. */
 int64_t clock_wall_ns(void);
 

@@ -3,6 +3,7 @@
  * `nightclerk replay FILE`: a recording through the same pipeline, without
  * root and without a kernel: the same ledger, events and alerts, byte for byte.
  */
+#include "clock.h"
 #include "command_line.h"
 #include "commands.h"
 #include "duration.h"
@@ -27,8 +28,11 @@ struct replay {
 	bool keep_results;
 	bool quiet;
 	bool screen;
+	bool profiled;
+	bool json;
 	uint64_t cut;
 	struct playback playback;
+	struct profile profile;
 	struct output *ledger_file;
 	struct output *events_file;
 	struct store_writer *store_writer; /* NULL = none was asked for */
@@ -98,6 +102,12 @@ static int parse(int argc, char **argv, struct replay *replay)
 		case OPTION_SCREEN:
 			replay->screen = true;
 			break;
+		case OPTION_PROFILE:
+			replay->profiled = replay->quiet = true;
+			break;
+		case OPTION_JSON:
+			replay->json = true;
+			break;
 		case OPTION_HELP:
 		case 'h':
 			command_help(COMMAND_LINE_REPLAY);
@@ -117,6 +127,8 @@ static int parse(int argc, char **argv, struct replay *replay)
 				"and write files in a replay without it\n");
 		return EXIT_USAGE + 1;
 	}
+	if (replay->json && !replay->profiled)
+		return usage("--json", "says how to print a profile: give it --profile as well");
 	return look_at_names(replay);
 }
 
@@ -126,6 +138,7 @@ static int write_out(struct replay *replay, size_t at_least)
 
 	if (replay->out.ledger.size < at_least && replay->out.events.size < at_least)
 		return 0;
+	profile_enter(replay->playback.profile, PROFILE_WRITING);
 	if (replay->ledger_file)
 		err = output_write(replay->ledger_file, buffer_bytes(&replay->out.ledger), NULL);
 	if (!err && replay->events_file)
@@ -211,8 +224,13 @@ static int open_pipeline(struct replay *replay)
 		.no_events = !replay->events,
 		.bookings = replay->db != NULL,
 		.keep_results = replay->keep_results,
+		.profile = replay->profiled ? &replay->profile : NULL,
 	};
 
+	if (replay->profiled && playback_measure(&replay->playback, &replay->profile)) {
+		fprintf(stderr, "nightclerk: out of memory\n");
+		return 1;
+	}
 	replay->pipeline = pipeline_new(recording_facts(replay->playback.reader), &options, &replay->out);
 	if (!replay->pipeline)
 		fprintf(stderr, "nightclerk: out of memory\n");
@@ -223,6 +241,8 @@ static int play(struct replay *replay)
 {
 	int status = 0, err = 0;
 
+	if (replay->profiled)
+		profile_start(&replay->profile, clock_monotonic_ns, clock_thread_ns);
 	while (!err && playback_feed(&replay->playback, replay->pipeline))
 		err = write_out(replay, WRITE_BATCH_BYTES);
 	if (!err) {
@@ -232,6 +252,22 @@ static int play(struct replay *replay)
 	if (err)
 		fprintf(stderr, "nightclerk: cannot write: %s\n", strerror(-err));
 	return err ? 1 : status;
+}
+
+/* 0, or the exit status. */
+static int print_profile(struct replay *replay)
+{
+	uint64_t requests = pipeline_summary(replay->pipeline)->requests;
+	struct buffer text = {0};
+	int err;
+
+	profile_stop(&replay->profile);
+	err = (replay->json ? profile_json : profile_table)(&replay->profile, requests ? requests : 1, &text);
+	if (err)
+		fprintf(stderr, "nightclerk: out of memory\n");
+	fwrite(text.data, 1, text.size, stdout);
+	buffer_done(&text);
+	return err ? 1 : 0;
 }
 
 static int replay_run(struct replay *replay)
@@ -258,6 +294,8 @@ static int replay_run(struct replay *replay)
 		fwrite(replay->out.alerts.data, 1, replay->out.alerts.size, stderr);
 		fprintf(stderr, "%s\n", pipeline_summary_line(replay->pipeline));
 	}
+	if (!status && replay->profiled)
+		status = print_profile(replay);
 	if (status)
 		return status;
 	/* The command is over long ago: its status is in the summary event, not in ours. */

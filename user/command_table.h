@@ -83,6 +83,7 @@ enum option_id {
 	OPTION_TOOL,
 	OPTION_PRINT_DEFAULT,
 	OPTION_SCREEN,
+	OPTION_PROFILE,
 	OPTION_CUT,
 	OPTION_HELP, /* the last one */
 };

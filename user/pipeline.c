@@ -15,6 +15,7 @@
 #include "hops.h"
 #include "junit.h"
 #include "model_key.h"
+#include "profile.h"
 #include "refusals.h"
 #include "screen_model.h"
 #include "wall_time.h"
@@ -127,13 +128,20 @@ static void note_tools_unseen(struct pipeline *pipeline, const struct endpoint *
 		pipeline->unseen[pipeline->unseen_count++] = *server;
 }
 
+static void enter(const struct pipeline *pipeline, enum profile_stage stage)
+{
+	profile_enter(pipeline->options.profile, stage);
+}
+
 /* Class first: which members of a body are volatile depends on the protocol that was recognised. */
 static void identify(struct pipeline *pipeline, struct call *call)
 {
 	struct bytes text;
 	int changed;
 
+	enter(pipeline, PROFILE_BODY);
 	lost(pipeline, call_body_canonical(&pipeline->body, call, &text));
+	enter(pipeline, PROFILE_CLASS);
 	lost(pipeline, classify_call(pipeline->classifier, call));
 	lost(pipeline, model_keys_call(pipeline->model_keys, call, text));
 	if (call->mcp_tool_guessed && call->class_source != CLASS_BY_POLICY && tools_unseen(pipeline, &call->server))
@@ -143,6 +151,7 @@ static void identify(struct pipeline *pipeline, struct call *call)
 		text = buffer_bytes(&pipeline->comparable);
 	lost(pipeline, changed < 0 ? changed : 0);
 	text = apply_masks(pipeline, call, text);
+	enter(pipeline, PROFILE_FINGERPRINT);
 	lost(pipeline, fingerprint_call(pipeline->fingerprinter, call, text));
 	keep(pipeline, call);
 }
@@ -219,6 +228,7 @@ static void report_changes(struct pipeline *pipeline, struct call *call, uint64_
 {
 	struct judgement judgement;
 
+	enter(pipeline, PROFILE_ATTEMPTS);
 	learn(pipeline, call);
 	screen_model_change(pipeline->options.screen, call);
 	if (!pipeline->options.no_alerts)
@@ -307,15 +317,18 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 			 : call->class == CLASS_LLM    ? ANSWER_FOLLOWED
 						       : ANSWER_UNREAD;
 	call->keep_answer = call->answer_use == ANSWER_FOLLOWED && pipeline->options.keep_results;
+	enter(pipeline, PROFILE_LEDGER);
 	set_cgroup(pipeline, call);
 	gate_count_request(&pipeline->gate, call);
 	lost(pipeline, ledger_line(&pipeline->line, call, &pipeline->output->ledger));
+	enter(pipeline, PROFILE_EVENTS);
 	if (!pipeline->options.no_events)
 		lost(pipeline, event_request(&pipeline->line, call, &pipeline->output->events));
 	if (wants_hops(pipeline))
 		lost(pipeline, hops_request(pipeline->hops, call));
 	book(pipeline, call, now_ns);
 	lost(pipeline, screen_model_request(pipeline->options.screen, &pipeline->line, call));
+	enter(pipeline, PROFILE_ATTEMPTS);
 	if (is_safe(call) || (!call->has_fingerprint && call->idem_state != IDEM_PRESENT))
 		return;
 	if (!pipeline->options.no_alerts)
@@ -327,6 +340,7 @@ static void on_request(struct pipeline *pipeline, struct call *call, uint64_t no
 static void on_answered(struct pipeline *pipeline, struct call *call, uint64_t now_ns)
 {
 	report_changes(pipeline, call, now_ns);
+	enter(pipeline, PROFILE_EVENTS);
 	gate_count_answer(&pipeline->gate, call);
 	book(pipeline, call, now_ns);
 	if (wants_hops(pipeline))
@@ -404,6 +418,7 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 		on_answered(pipeline, result->call, result->now_ns);
 		break;
 	case CONNECTION_CLOSED:
+		enter(pipeline, PROFILE_ATTEMPTS);
 		attempts_close(pipeline->attempts, result->call);
 		hops_close(pipeline->hops, result->call);
 		break;
@@ -572,9 +587,13 @@ int pipeline_feed(struct pipeline *pipeline, const struct input *input)
 		on_closing(pipeline, &input->closing, input->now_ns);
 		return 0;
 	}
+	enter(pipeline, PROFILE_CALLS);
 	lost(pipeline, connections_feed(pipeline->connections, input));
-	while (connections_next(pipeline->connections, &result) != CONNECTION_NOTHING)
+	while (connections_next(pipeline->connections, &result) != CONNECTION_NOTHING) {
+		enter(pipeline, PROFILE_OTHER);
 		on_result(pipeline, &result);
+		enter(pipeline, PROFILE_CALLS);
+	}
 	return pipeline->memory_lost ? -ENOMEM : 0;
 }
 

@@ -20,6 +20,7 @@ struct pipeline_output {
 	struct buffer bookings; /* for the store (booking.h), where asked for */
 };
 
+struct profile;
 struct screen_model;
 
 struct pipeline_options {
@@ -33,6 +34,7 @@ struct pipeline_options {
 	bool bookings;	   /* there is a store to write */
 	bool keep_results; /* with the answers of model calls */
 	struct alert_style style;
+	struct profile *profile; /* borrowed; told of every stage (profile.h). NULL = none */
 	struct screen_model *screen; /* borrowed; told of everything that the events hold. NULL = none */
 };
 

@@ -87,12 +87,37 @@ static void feed_in_pieces(struct playback *playback, struct pipeline *pipeline,
 	} while (rest.size);
 }
 
+int playback_measure(struct playback *playback, struct profile *profile)
+{
+	playback->sequencer = sequencer_new();
+	if (!playback->sequencer)
+		return -ENOMEM;
+	playback->profile = profile;
+	return 0;
+}
+
+static void put_in_order(struct playback *playback, const struct input *input)
+{
+	const struct wire_event *event;
+	struct bytes payload;
+
+	if (!playback->sequencer || input->kind != INPUT_WIRE)
+		return;
+	profile_enter(playback->profile, PROFILE_SEQUENCER);
+	sequencer_push(playback->sequencer, input->wire.event, input->wire.payload);
+	while (sequencer_pull(playback->sequencer, input->now_ns, &event, &payload))
+		;
+}
+
 bool playback_feed(struct playback *playback, struct pipeline *pipeline)
 {
 	struct input input;
 
+	profile_enter(playback->profile, PROFILE_READING);
 	if (recording_next(playback->reader, &input) != RECORDING_INPUT)
 		return false;
+	put_in_order(playback, &input);
+	profile_enter(playback->profile, PROFILE_OTHER);
 	playback->now_ns = input.now_ns;
 	playback->closed |= input.kind == INPUT_CLOSING;
 	if (playback->cut && input.kind == INPUT_WIRE && input.wire.event->kind == WIRE_DATA)
@@ -124,6 +149,7 @@ int playback_finish(struct playback *playback, struct pipeline *pipeline)
 void playback_close(struct playback *playback)
 {
 	recording_reader_free(playback->reader);
+	sequencer_free(playback->sequencer);
 	policy_free(playback->policy);
 	*playback = (struct playback){0};
 }

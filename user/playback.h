@@ -8,7 +8,9 @@
 #define NIGHTCLERK_PLAYBACK_H
 
 #include "pipeline.h"
+#include "profile.h"
 #include "recording.h"
+#include "sequencer.h"
 
 struct playback {
 	const char *path;
@@ -18,6 +20,8 @@ struct playback {
 	uint64_t now_ns;
 	uint64_t cut; /* > 0: every send comes in random pieces, by this seed; what is said must stay the same */
 	bool closed;
+	struct profile *profile; /* borrowed; told of reading and sequencing. NULL = none */
+	struct sequencer *sequencer; /* only with a profile: see playback_measure() */
 };
 
 /* policy_path may be NULL. 0, or the exit status; playback_close() in either case. */
@@ -29,6 +33,12 @@ bool playback_feed(struct playback *playback, struct pipeline *pipeline);
  * the exit status of a file that could not be read to its end.
  */
 int playback_finish(struct playback *playback, struct pipeline *pipeline);
+/*
+ * Before the first playback_feed(): *profile is told of every stage from now on, also of the
+ * sequencer, which a replay has no need of: each event goes into one and out again, as it does
+ * live, and what comes out is not used. Borrows profile. 0 or -ENOMEM.
+ */
+int playback_measure(struct playback *playback, struct profile *profile);
 void playback_close(struct playback *playback); /* accepts a zeroed one */
 
 #endif

@@ -45,6 +45,7 @@ WRONG = [
     ("replay", "f --ledger", "--ledger wants a value"),
     ("replay", "f --lease x", "--lease takes a time above 0: seconds, or with m, h, d: 90, 15m, 2h, 7d"),
     ("replay", "f --cut x", "--cut takes a number from 1 on"),
+    ("replay", "f --json", "--json says how to print a profile: give it --profile as well"),
     ("replay", "f --ledger -", f"--ledger {SO_CALLED}"),
     ("replay", "f --db=", f"--db {NAME}"),
     ("replay", "f --events fd:9", f"--events {OPEN}"),
