@@ -247,11 +247,25 @@ struct digest attempts_group(const struct digest *digest)
 	return group;
 }
 
-static struct short_digest front_of(const struct digest *digest)
+/*
+ * Another digest for each scope that is apart: an attempt needs no field for it. Digests are SHA-256, so what
+ * is folded in makes no two of them equal that were not.
+ */
+static struct short_digest front_of(const struct attempts *attempts, const struct digest *digest,
+				    const struct process *process)
 {
+	uint64_t scope[2] = {process->cgroup_id, 0};
 	struct short_digest front;
 
 	memcpy(front.byte, digest->byte, sizeof(front.byte));
+	if (!attempts->options.within_cgroups)
+		return front;
+	if (!scope[0]) {
+		scope[0] = process->start_ns;
+		scope[1] = (uint64_t)process->tgid << 32 | 1;
+	}
+	for (size_t i = 0; i < sizeof(front.byte); i++)
+		front.byte[i] ^= ((const uint8_t *)scope)[i];
 	return front;
 }
 
@@ -270,9 +284,9 @@ static struct attempt *make_attempt(struct attempts *attempts, const struct call
 	attempt->said.has_fingerprint = fingerprint != NULL;
 	attempt->said.has_key_scope = has_key_scope;
 	if (fingerprint)
-		attempt->digest[0] = front_of(fingerprint);
+		attempt->digest[0] = front_of(attempts, fingerprint, &call->process);
 	if (has_key_scope)
-		attempt->digest[fingerprint != NULL] = front_of(&call->key_scope);
+		attempt->digest[fingerprint != NULL] = front_of(attempts, &call->key_scope, &call->process);
 	return attempt;
 }
 

@@ -27,6 +27,7 @@ struct attempts;
 struct attempts_options {
 	struct finding_options finding;
 	bool across_processes; /* `run`: the whole tree. false: only attempts of one process match */
+	bool within_cgroups;   /* only attempts of one cgroup match; where it is not known, of one process */
 	size_t max_remembered; /* then the oldest go, and attempts_evicted() counts; at most 2^30 */
 	size_t max_bytes;      /* the same for the memory that they take; 0 = any */
 };

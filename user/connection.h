@@ -10,11 +10,10 @@
 #define NIGHTCLERK_CONNECTION_H
 
 #include "call.h"
+#include "connection_key.h"
 #include "fingerprint.h"
 #include "lines.h"
 #include "stream.h"
-
-enum connection_side { SIDE_CLIENT, SIDE_SERVER };
 
 enum connection_step {
 	CONNECTION_NOTHING,

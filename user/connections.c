@@ -11,17 +11,6 @@
 #define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
 #include <uthash.h>
 
-/* What both ends agree on. Zeroed before it is filled: it is hashed as bytes. */
-struct pair_key {
-	uint32_t netns;
-	uint32_t client_base_seq;
-	uint32_t server_base_seq;
-	uint16_t client_port;
-	uint16_t server_port;
-	uint8_t client_address[WIRE_ADDRESS_BYTES];
-	uint8_t server_address[WIRE_ADDRESS_BYTES];
-};
-
 struct entry;
 
 struct flow {
@@ -32,7 +21,7 @@ struct flow {
 };
 
 struct entry {
-	struct pair_key key;
+	struct connection_key key;
 	struct connection *connection;
 	struct flow *flow[2];
 	UT_hash_handle hh;
@@ -94,34 +83,7 @@ void connections_free(struct connections *connections)
 	free(connections);
 }
 
-/*
- * A flow whose role the kernel did not see (joined late) counts as the client
- * unless its own port is the lower one, as servers' ports are.
- */
-static enum connection_side side_of(const struct wire_event *event)
-{
-	if (event->flags & WIRE_CLIENT)
-		return SIDE_CLIENT;
-	if (event->flags & WIRE_SERVER)
-		return SIDE_SERVER;
-	return event->local_port < event->remote_port ? SIDE_SERVER : SIDE_CLIENT;
-}
-
-static void fill_key(const struct wire_event *event, enum connection_side side, struct pair_key *ret_key)
-{
-	bool client = side == SIDE_CLIENT;
-
-	memset(ret_key, 0, sizeof(*ret_key));
-	ret_key->netns = event->netns;
-	ret_key->client_port = client ? event->local_port : event->remote_port;
-	ret_key->server_port = client ? event->remote_port : event->local_port;
-	memcpy(ret_key->client_address, client ? event->local_address : event->remote_address, WIRE_ADDRESS_BYTES);
-	memcpy(ret_key->server_address, client ? event->remote_address : event->local_address, WIRE_ADDRESS_BYTES);
-	ret_key->client_base_seq = client ? event->send_base_seq : event->receive_base_seq;
-	ret_key->server_base_seq = client ? event->receive_base_seq : event->send_base_seq;
-}
-
-static void name_ends(const struct pair_key *key, struct connection_name *name)
+static void name_ends(const struct connection_key *key, struct connection_name *name)
 {
 	memcpy(name->client.address, key->client_address, WIRE_ADDRESS_BYTES);
 	memcpy(name->server.address, key->server_address, WIRE_ADDRESS_BYTES);
@@ -129,7 +91,7 @@ static void name_ends(const struct pair_key *key, struct connection_name *name)
 	name->server.port = key->server_port;
 }
 
-static struct entry *add_entry(struct connections *connections, const struct pair_key *key)
+static struct entry *add_entry(struct connections *connections, const struct connection_key *key)
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
 	struct connection_name name = {0};
@@ -155,7 +117,7 @@ static struct entry *add_entry(struct connections *connections, const struct pai
  * Two flows that claim one end of a connection, as only a recording can say:
  * nothing of the second is read, and it is said once.
  */
-static void note_double(struct connections *connections, const struct flow *flow, const struct pair_key *key,
+static void note_double(struct connections *connections, const struct flow *flow, const struct connection_key *key,
 			uint64_t now_ns)
 {
 	struct connection_result result = {
@@ -179,7 +141,7 @@ static struct flow *find_flow(struct connections *connections, const struct wire
 {
 	struct flow *flow;
 	struct entry *entry;
-	struct pair_key key;
+	struct connection_key key;
 	bool is_double;
 
 	HASH_FIND(hh, connections->flows, &event->flow, sizeof(event->flow), flow);
@@ -189,8 +151,8 @@ static struct flow *find_flow(struct connections *connections, const struct wire
 	if (!flow)
 		return NULL;
 	flow->id = event->flow;
-	flow->side = side_of(event);
-	fill_key(event, flow->side, &key);
+	flow->side = connection_side_of(event);
+	connection_key_of(event, flow->side, &key);
 	HASH_FIND(hh, connections->entries, &key, sizeof(key), entry);
 	is_double = entry && entry->flow[flow->side];
 	flow->entry = is_double ? NULL : entry ? entry : add_entry(connections, &key);

@@ -46,6 +46,15 @@ void gate_count_broken(struct gate *gate, bool matters)
 		gate->broken_that_matter++;
 }
 
+void gate_note_gap(struct gate *gate, const char *why)
+{
+	for (size_t i = 0; i < gate->gap_count; i++)
+		if (strcmp(gate->gaps[i], why) == 0)
+			return;
+	if (gate->gap_count < GATE_GAPS_MAX)
+		gate->gaps[gate->gap_count++] = why;
+}
+
 static void incomplete(struct summary *summary, const char *reason)
 {
 	if (summary->incomplete_count < sizeof(summary->incomplete) / sizeof(summary->incomplete[0]))
@@ -110,6 +119,8 @@ static void find_reasons(const struct gate *gate, const struct judge_options *op
 		incomplete(summary, "the kernel's counters could not be read at the end");
 	if (summary->closing->unwritten_bytes)
 		incomplete(summary, "an output could not be written");
+	for (size_t i = 0; i < gate->gap_count; i++)
+		incomplete(summary, gate->gaps[i]);
 	if (memory_lost)
 		incomplete(summary, "nightclerk ran out of memory");
 }

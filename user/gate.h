@@ -13,6 +13,8 @@
 #define GATE_EXIT_FINDING 10
 #define GATE_EXIT_INCOMPLETE 11
 
+#define GATE_GAPS_MAX 4
+
 struct gate {
 	uint64_t requests;
 	uint64_t mutating;
@@ -23,6 +25,8 @@ struct gate {
 	uint64_t broken;
 	uint64_t broken_that_matter;
 	uint64_t usage_refused;
+	const char *gaps[GATE_GAPS_MAX]; /* static texts: what else keeps it from telling */
+	size_t gap_count;
 	uint64_t forgotten_tools; /* MCP tools whose annotations had to go, though they may be called again */
 	struct counters counters; /* the last snapshot */
 	int exit_status;	  /* after gate_close() */
@@ -37,6 +41,8 @@ void gate_count_answer(struct gate *gate, const struct call *call);
 void gate_count_blind(struct gate *gate, enum blind_kind kind);
 /* matters: that stream is HTTP for certain, so a call may hide behind the break. */
 void gate_count_broken(struct gate *gate, bool matters);
+/* Something that no event shows was not seen; why is static, each text once. */
+void gate_note_gap(struct gate *gate, const char *why);
 
 /*
  * The end of the run: fills the summary (but now_ns) and exit_status. The

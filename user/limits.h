@@ -22,6 +22,9 @@
 #define LIMIT_REMEMBERED_TOOLS 4096		/* MCP tools whose annotations are kept; then the oldest go */
 #define LIMIT_TOOL_PATH_BYTES 1024		/* of an MCP endpoint; tools behind a longer path are not remembered */
 #define LIMIT_CGROUPS 65536
+#define LIMIT_TENANTS 256			/* alive at once, of `audit` */
+#define LIMIT_TENANTS_BYTES (256 * 1024 * 1024)	/* remembered calls of all tenants; each has an equal share */
+#define LIMIT_CGROUP_PATHS_BYTES (16 * 1024 * 1024) /* whose tenants are known; then those used longest ago go */
 #define LIMIT_REFUSALS 1000			/* (name, destination) pairs that --confine tells people of; then counts */
 
 #define SEQUENCER_WATERMARK_NS (5 * 1000 * 1000ULL)

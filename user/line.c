@@ -37,6 +37,12 @@ int line_close(struct line *line)
 	return err;
 }
 
+void line_tenant(struct line *line)
+{
+	if (line->context->run->tenant[0])
+		line_text(line, "tenant", line->context->run->tenant);
+}
+
 void line_endpoint(struct line *line, const char *key, const struct endpoint *endpoint)
 {
 	char text[ENDPOINT_TEXT_MAX];

@@ -67,6 +67,8 @@ static inline void line_missing(struct line *line, const char *key, bool unseen)
 	line_text(line, key, unseen ? "unknown" : NULL);
 }
 
+/* `audit`: whose line it is; nothing where there are no tenants. */
+void line_tenant(struct line *line);
 void line_endpoint(struct line *line, const char *key, const struct endpoint *endpoint);
 /* What was put into line->scratch, with the result of putting it there. */
 void line_scratch(struct line *line, const char *key, int err);

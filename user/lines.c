@@ -243,6 +243,7 @@ static void request_fields(struct line *line, const struct call *call, bool with
 	line_time(line, "t_first", call->first_ns);
 	line_bool(line, "escaped", line->json.escaped);
 	line_why(line, call);
+	line_tenant(line);
 }
 
 int ledger_line(const struct line_context *context, const struct call *call, struct buffer *out)

@@ -45,6 +45,7 @@ int event_start(const struct line_context *context, const struct judge_options *
 	json_key(&line.json, "options");
 	json_raw(&line.json, bytes_of_string(options_text));
 	line_text(&line, "canary", has_canary ? run->canary : NULL);
+	line_tenant(&line);
 	return line_close(&line);
 }
 
@@ -312,5 +313,6 @@ int event_summary(const struct line_context *context, const struct summary *summ
 	what_it_took(&line, summary->closing);
 	what_could_not_be_seen(&line, summary);
 	line_store(&line, summary->closing);
+	line_tenant(&line);
 	return line_close(&line);
 }

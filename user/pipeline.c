@@ -606,8 +606,9 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 		.finding = {.strict = options->judge.strict,
 			    .limits = options->policy ? policy_limits(options->policy) : NULL},
 		.across_processes = options->judge.across_processes,
+		.within_cgroups = options->within_cgroups,
 		.max_remembered = LIMIT_REMEMBERED_ATTEMPTS,
-		.max_bytes = LIMIT_REMEMBERED_BYTES,
+		.max_bytes = options->max_remembered_bytes ? options->max_remembered_bytes : LIMIT_REMEMBERED_BYTES,
 	};
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
 
@@ -691,6 +692,21 @@ uint64_t pipeline_next_muted(struct pipeline *pipeline)
 size_t pipeline_open_calls(const struct pipeline *pipeline)
 {
 	return connections_open_calls(pipeline->connections);
+}
+
+void pipeline_note_gap(struct pipeline *pipeline, const char *why)
+{
+	gate_note_gap(&pipeline->gate, why);
+}
+
+const struct gate *pipeline_gate(const struct pipeline *pipeline)
+{
+	return &pipeline->gate;
+}
+
+struct connection_totals pipeline_totals(const struct pipeline *pipeline)
+{
+	return connections_totals(pipeline->connections);
 }
 
 int pipeline_exit_status(const struct pipeline *pipeline)

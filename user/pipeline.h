@@ -9,6 +9,7 @@
 #include "alert.h"
 #include "booking.h"
 #include "connections.h"
+#include "gate.h"
 #include "policy.h"
 
 struct pipeline_output {
@@ -33,6 +34,8 @@ struct pipeline_options {
 	bool junit;
 	bool bookings;	   /* there is a store to write */
 	bool keep_results; /* with the answers of model calls */
+	bool within_cgroups; /* no two calls of different cgroups are the same (`audit`) */
+	size_t max_remembered_bytes; /* of calls; 0 = LIMIT_REMEMBERED_BYTES */
 	struct alert_style style;
 	struct profile *profile; /* borrowed; told of every stage (profile.h). NULL = none */
 	struct screen_model *screen; /* borrowed; told of everything that the events hold. NULL = none */
@@ -54,8 +57,15 @@ int pipeline_feed(struct pipeline *pipeline, const struct input *input);
 /* Flows that were given up since the last call: the kernel need not copy them. Returns 0 when there is none. */
 uint64_t pipeline_next_muted(struct pipeline *pipeline);
 
+/* Something was not seen that no input shows: the summary gives this as a reason. why is static. */
+void pipeline_note_gap(struct pipeline *pipeline, const char *why);
+
 /* Calls whose end is still due: `run` lingers for them. */
 size_t pipeline_open_calls(const struct pipeline *pipeline);
+
+/* The sums so far, findings as they stand. Valid until pipeline_free. */
+const struct gate *pipeline_gate(const struct pipeline *pipeline);
+struct connection_totals pipeline_totals(const struct pipeline *pipeline);
 
 /* After INPUT_CLOSING: 10, 11, or the command's own status (0 where none was run). */
 int pipeline_exit_status(const struct pipeline *pipeline);

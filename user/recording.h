@@ -26,6 +26,7 @@ struct run_facts {
 	uint8_t boot_id[16];
 	uint8_t salt[32];	/* for hashes of secrets; per run */
 	char run_id[17];	/* 16 hex digits */
+	char tenant[65];	/* `audit`: whose run it is; "" = there are no tenants. Not in recordings */
 	char version[32];	/* of nightclerk */
 	char door[16];		/* "tracepoint", "kprobe" */
 	char kernel[65];	/* uname -r */
