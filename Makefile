@@ -24,10 +24,10 @@ VERSION := 0.1.0
 
 # What apt installs; `make deps` compares it with what is there.
 PACKAGES := gcc make clang llvm pkg-config libbpf-dev bpftool libelf-dev zlib1g-dev libjson-c-dev libssl-dev \
-	libcmocka-dev uthash-dev libcap-dev libbrotli-dev libzstd-dev libsqlite3-dev libncurses-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
+	libcmocka-dev uthash-dev libcap-dev libbrotli-dev libzstd-dev libsqlite3-dev libncurses-dev libseccomp-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
 TEST_PACKAGES := liburing-dev python3 sqlite3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats tmux mandoc
 
-LIBRARIES := libbpf json-c libcrypto libcap zlib libbrotlidec libzstd sqlite3 ncursesw
+LIBRARIES := libbpf json-c libcrypto libcap libseccomp zlib libbrotlidec libzstd sqlite3 ncursesw
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) 2>/dev/null)
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES) 2>/dev/null)
 

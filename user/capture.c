@@ -647,7 +647,23 @@ size_t capture_ring_size(const struct capture *capture)
 
 size_t capture_ring_peak(const struct capture *capture)
 {
-	return capture->skeleton->bss->data_ring_peak;
+	return capture->rights ? capture->rights_ring_peak : capture->skeleton->bss->data_ring_peak;
+}
+
+void capture_without_rights(struct capture *capture, const struct capture_rights *rights)
+{
+	struct bpf_map *map;
+	size_t size;
+
+	capture->rights = rights;
+	/* The probe's own variables: who can write them says what is in scope. */
+	bpf_object__for_each_map (map, capture->object) {
+		const void *variables = bpf_map__initial_value(map, &size);
+
+		if (variables && bpf_map__type(map) == BPF_MAP_TYPE_ARRAY)
+			munmap((void *)variables, (size + (size_t)sysconf(_SC_PAGESIZE) - 1) & ~((size_t)sysconf(_SC_PAGESIZE) - 1));
+	}
+	capture->skeleton = NULL;
 }
 
 void capture_mute(struct capture *capture, uint64_t flow)

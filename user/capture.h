@@ -96,13 +96,38 @@ size_t capture_ring_size(const struct capture *capture);
 /* The most that ever waited there. */
 size_t capture_ring_peak(const struct capture *capture);
 
-int capture_counters(const struct capture *capture, struct counters *ret_counters);
+int capture_counters(struct capture *capture, struct counters *ret_counters);
 
 /*
  * At the end of a run, after the rings are empty: one WIRE_END with
  * WIRE_STILL_OPEN per flow that lives, so that a loss at its tail shows.
  */
 int capture_flush_flows(struct capture *capture, struct sequencer *sequencer);
+
+/*
+ * The two halves of that, for who serves a process without rights: every flow
+ * that lives accounts for what it has sent (those records are in the rings
+ * then); and one such WIRE_END for each, until take returns an error. 0 or -errno.
+ */
+typedef int capture_take_living(void *context, const struct wire_event *event);
+int capture_refresh_flows(struct capture *capture);
+int capture_living_flows(struct capture *capture, capture_take_living *take, void *context);
+
+/* What a process without rights asks another to do. Each returns 0 or -errno. */
+struct capture_rights {
+	void *context;
+	int (*counters)(void *context, struct counters *ret_counters, size_t *ret_ring_peak);
+	int (*refresh)(void *context);
+	int (*living)(void *context, capture_take_living *take, void *take_context);
+};
+
+/*
+ * In a forked child of the process that opened it, which goes on to hold the
+ * probes: from here on the rings are read here, by what is mapped, and rights
+ * (borrowed) does what needs a descriptor. Everything else that was mapped goes. The
+ * descriptors are the caller's to close, but for capture_fd(); capture_close() is not called.
+ */
+void capture_without_rights(struct capture *capture, const struct capture_rights *rights);
 
 /* The collector has given the flow up (blind, broken): the kernel stops copying it and its peer's. */
 void capture_mute(struct capture *capture, uint64_t flow);

@@ -57,6 +57,9 @@ struct capture {
 	bool own_pid_namespace;
 	uint32_t pid_namespace;
 
+	const struct capture_rights *rights; /* NULL = we have them ourselves */
+	size_t rights_ring_peak;	     /* what they last said */
+
 	/* of the drain in progress */
 	struct sequencer *sequencer;
 	unsigned long stop_at; /* position in the data ring */

@@ -66,7 +66,7 @@ static int misses_while_held(const struct capture *capture, int cpus, uint64_t *
 	return error;
 }
 
-int capture_counters(const struct capture *capture, struct counters *ret_counters)
+static int count(const struct capture *capture, struct counters *ret_counters)
 {
 	int cpus = libbpf_num_possible_cpus(), error = 0;
 	uint64_t *values, misses, harmless = 0;
@@ -93,6 +93,13 @@ int capture_counters(const struct capture *capture, struct counters *ret_counter
 		sum.recursion_misses = misses - harmless;
 	*ret_counters = sum;
 	return 0;
+}
+
+int capture_counters(struct capture *capture, struct counters *ret_counters)
+{
+	if (capture->rights)
+		return capture->rights->counters(capture->rights->context, ret_counters, &capture->rights_ring_peak);
+	return count(capture, ret_counters);
 }
 
 /* ---- tables ---- */
@@ -168,7 +175,7 @@ int capture_tree(struct capture *capture, uint32_t *tgids, size_t max)
 	return count < 0 ? count : (int)found;
 }
 
-static int push_still_open(const struct flow *flow, struct sequencer *sequencer)
+static int tell_living(const struct flow *flow, capture_take_living *take, void *context)
 {
 	struct wire_event event = {
 		.version = WIRE_EVENT_VERSION,
@@ -191,48 +198,76 @@ static int push_still_open(const struct flow *flow, struct sequencer *sequencer)
 	event.seq = flow->send_base_seq + (uint32_t)event.offset;
 	memcpy(event.local_address, flow->tuple.local_address, WIRE_ADDRESS_BYTES);
 	memcpy(event.remote_address, flow->tuple.remote_address, WIRE_ADDRESS_BYTES);
-	return sequencer_push(sequencer, &event, (struct bytes){});
+	return take(context, &event);
 }
 
-/* Flow after flow: an iterator over the table (iter/bpf_map_elem) would be one call, but some kernels refuse it. */
-static int refresh_flows(struct capture *capture, struct flow *table)
-{
-	struct table_walk walk = {.fd = capture->flows_fd};
-	uint64_t keys[BATCH_ENTRIES];
-	int error = 0, count;
-
-	while ((count = table_next(&walk, keys, table)) > 0)
-		for (int i = 0; i < count && !error; i++)
-			if (table[i].stage >= FLOW_OPEN)
-				error = capture_refresh_flow(capture, keys[i]);
-	return count < 0 ? count : error;
-}
-
-int capture_flush_flows(struct capture *capture, struct sequencer *sequencer)
+/* Calls each for every flow that lives, until that returns an error. 0 or -errno. */
+static int each_living(struct capture *capture, int (*each)(struct capture *capture, uint64_t key, const struct flow *flow, void *context),
+		       void *context)
 {
 	struct table_walk walk = {.fd = capture->flows_fd};
 	struct flow *table = calloc(BATCH_ENTRIES, sizeof(*table));
 	uint64_t keys[BATCH_ENTRIES];
-	int error = -ENOMEM, count;
+	int error = 0, count;
 
 	if (!table)
-		goto out;
-	error = refresh_flows(capture, table);
-	if (error)
-		goto out;
-	error = capture_drain(capture, sequencer); /* the holes that it found */
-	if (error < 0)
-		goto out;
-	error = 0;
+		return -ENOMEM;
 	while ((count = table_next(&walk, keys, table)) > 0)
 		for (int i = 0; i < count && !error; i++)
 			if (table[i].stage >= FLOW_OPEN)
-				error = push_still_open(&table[i], sequencer);
-	if (count < 0)
-		error = count;
-out:
+				error = each(capture, keys[i], &table[i], context);
 	free(table);
-	return error;
+	return count < 0 ? count : error;
+}
+
+static int refresh(struct capture *capture, uint64_t key, const struct flow *flow, void *context)
+{
+	(void)flow, (void)context;
+	return capture_refresh_flow(capture, key);
+}
+
+/* Flow after flow: an iterator over the table (iter/bpf_map_elem) would be one call, but some kernels refuse it. */
+int capture_refresh_flows(struct capture *capture)
+{
+	if (capture->rights)
+		return capture->rights->refresh(capture->rights->context);
+	return each_living(capture, refresh, NULL);
+}
+
+struct teller {
+	capture_take_living *take;
+	void *context;
+};
+
+static int tell(struct capture *capture, uint64_t key, const struct flow *flow, void *context)
+{
+	const struct teller *teller = context;
+
+	(void)capture, (void)key;
+	return tell_living(flow, teller->take, teller->context);
+}
+
+int capture_living_flows(struct capture *capture, capture_take_living *take, void *context)
+{
+	struct teller teller = {take, context};
+
+	if (capture->rights)
+		return capture->rights->living(capture->rights->context, take, context);
+	return each_living(capture, tell, &teller);
+}
+
+static int push_living(void *context, const struct wire_event *event)
+{
+	return sequencer_push(context, event, (struct bytes){});
+}
+
+int capture_flush_flows(struct capture *capture, struct sequencer *sequencer)
+{
+	int error = capture_refresh_flows(capture);
+
+	if (!error)
+		error = capture_drain(capture, sequencer); /* the holes that it found */
+	return error < 0 ? error : capture_living_flows(capture, push_living, sequencer);
 }
 
 bool capture_in_scope(const struct capture *capture, uint32_t tgid)

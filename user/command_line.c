@@ -6,6 +6,7 @@
 #include "command_line.h"
 #include "clock.h"
 #include "cgroup.h"
+#include "config_file.h"
 #include "duration.h"
 #include "output.h"
 #include "policy_file.h"
@@ -147,6 +148,7 @@ static const char *take_policy(const char *path, struct command_line *line)
 		return "takes a policy file; nothing was started";
 	policy_free(line->policy);
 	line->policy = policy;
+	line->audit.policy = path;
 	return NULL;
 }
 
@@ -384,6 +386,8 @@ static enum command_line_result finish_store(enum command_line_verb verb, int ar
 
 static enum command_line_result finish(enum command_line_verb verb, int argc, char **argv, struct command_line *line)
 {
+	if (verb == COMMAND_LINE_AUDIT)
+		return optind < argc ? complain(verb, NULL, "there is an argument too many") : COMMAND_LINE_OK;
 	if (!(verb & (RUN | WATCH)))
 		return finish_store(verb, argc, argv, line);
 	if (optind < argc && line->scope[0])
@@ -425,40 +429,102 @@ static void apply_policy(const bool given[], struct command_line *line)
 void command_line_done(struct command_line *line)
 {
 	policy_free(line->policy);
+	free(line->audit.texts);
 	line->policy = NULL;
+	line->audit.texts = NULL;
+}
+
+/* Any option; NULL, or the sentence that says what it wants. */
+static const char *take_any(enum command_line_verb verb, int id, const char *value, struct command_line *line)
+{
+	const char *wrong = wrong_with_file(command_option_of(verb, id), value);
+	bool taken = wrong != NULL;
+
+	if (!taken)
+		wrong = audit_take_option(id, value, &line->audit, &taken);
+	if (!taken)
+		wrong = take_store_option(id, value, line, &taken);
+	return taken ? wrong : take_option(id, value, line);
+}
+
+/* What getopt_long(3) did not take may be an option that this command refuses to have. */
+static enum command_line_result refuse(enum command_line_verb verb, int id, const char *word)
+{
+	char name[32] = "";
+	const char *why;
+
+	if (verb == COMMAND_LINE_AUDIT && strncmp(word, "--", 2) == 0)
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	why = audit_refuses(name);
+	if (why)
+		return complain(verb, name, why);
+	command_line_complain_of_option(command_line_verb_name(verb), id, word);
+	return COMMAND_LINE_BAD;
+}
+
+/* ---- the same options in a file ---- */
+
+struct filled {
+	enum command_line_verb verb;
+	const bool *given; /* on the command line: these stay */
+	struct command_line *line;
+};
+
+static int take_from_file(void *context, const char *name, const char *value, bool off, char *reason)
+{
+	struct filled *filled = context;
+	const struct option_row *row = NULL;
+	const char *wrong = audit_refuses(name);
+
+	while ((row = command_option_next(filled->verb, row)) && strcmp(row->name, name) != 0)
+		;
+	if (!wrong && (!row || row->id == OPTION_CONFIG || row->id == OPTION_CHECK_CONFIG || row->id == OPTION_HELP))
+		wrong = "is no option that can stand in a file; see nightclerk audit --help";
+	else if (!wrong && row->argument && (!value || off))
+		wrong = "takes a text or a number";
+	else if (!wrong && !row->argument && value && !off)
+		wrong = "is true or false";
+	if (!wrong && !off && !filled->given[row->id - OPTION_LEDGER])
+		wrong = take_any(filled->verb, (int)row->id, value, filled->line);
+	snprintf(reason, CONFIG_REASON_MAX, "%s", wrong ? wrong : "");
+	return wrong ? -EINVAL : 0;
+}
+
+static enum command_line_result take_file(enum command_line_verb verb, const bool given[], struct command_line *line)
+{
+	struct filled filled = {verb, given, line};
+
+	if (!line->audit.config)
+		return COMMAND_LINE_OK;
+	return config_file_read(line->audit.config, take_from_file, &filled, &line->audit.texts) ? COMMAND_LINE_BAD : COMMAND_LINE_OK;
 }
 
 static enum command_line_result take_options(enum command_line_verb verb, int argc, char **argv,
 					     const struct option *longs, struct command_line *line)
 {
 	bool given[OPTION_HELP - OPTION_LEDGER + 1] = {false};
+	enum command_line_result result;
 	int id, index = 0;
 
 	/* Options may follow a KEY, but never a COMMAND. */
 	while ((id = getopt_long(argc, argv, verb & COMMANDS ? "+:h" : ":h", longs, &index)) != -1) {
 		const char *wrong;
-		bool taken;
 
 		if (id == OPTION_HELP || id == 'h') {
 			command_help(verb);
 			return COMMAND_LINE_HELP;
 		}
-		if (id == ':' || id == '?') {
-			command_line_complain_of_option(command_line_verb_name(verb), id, argv[optind - 1]);
-			return COMMAND_LINE_BAD;
-		}
+		if (id == ':' || id == '?')
+			return refuse(verb, id, argv[optind - 1]);
 		given[id - OPTION_LEDGER] = true;
-		wrong = wrong_with_file(command_option_of(verb, id), optarg);
-		taken = wrong != NULL;
-		if (!taken)
-			wrong = take_store_option(id, optarg, line, &taken);
-		if (!taken)
-			wrong = take_option(id, optarg, line);
+		wrong = take_any(verb, id, optarg, line);
 		if (wrong)
 			return complain(verb, longs[index].name, wrong);
 	}
-	apply_policy(given, line);
-	return COMMAND_LINE_OK;
+	result = take_file(verb, given, line);
+	if (result == COMMAND_LINE_OK && verb != COMMAND_LINE_AUDIT) /* its monitor reads the policy again and again */
+		apply_policy(given, line);
+	return result;
 }
 
 enum command_line_result command_line_parse(enum command_line_verb verb, int argc, char **argv,

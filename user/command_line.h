@@ -5,6 +5,7 @@
 #ifndef NIGHTCLERK_COMMAND_LINE_H
 #define NIGHTCLERK_COMMAND_LINE_H
 
+#include "audit_options.h"
 #include "capture.h"
 #include "command_table.h"
 #include "options.h"
@@ -47,6 +48,7 @@ struct command_line {
 	const char *result; /* commit: file, "-" = standard input; NULL = none */
 	struct asked asked;
 	struct report_line report;
+	struct audit_line audit;
 	int64_t now_ns; /* CLOCK_REALTIME, or what --now says */
 	const char *user;   /* name or number: whose rights the command and the files get */
 	uint64_t linger_ns; /* 1 s */

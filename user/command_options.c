@@ -10,6 +10,7 @@
 #define RUN COMMAND_LINE_RUN
 #define WATCH COMMAND_LINE_WATCH
 #define REPLAY COMMAND_LINE_REPLAY
+#define AUDIT COMMAND_LINE_AUDIT
 #define CLAIM (COMMAND_LINE_RESERVE | COMMAND_LINE_ONCE)
 #define ASK (COMMAND_LINE_KEY | CLAIM)
 
@@ -45,21 +46,26 @@ static const struct option_row table[] = {
 	{"prices", OPTION_PRICES, COMMAND_LINE_REPORT, "FILE", "{\"MODEL\": {\"input\": 2.5, \"cached\": 1.25, \"output\": 10}} a million tokens"},
 	{"assert", OPTION_ASSERT, COMMAND_LINE_REPORT, "TEXT", "exit 10 unless it holds of every call: billed<=1"},
 	{"now", OPTION_NOW, ALL_OF_THE_STORE, "SECONDS", "the time, for tests"},
-	{"policy", OPTION_POLICY, RUN | WATCH | ASK, "FILE", "what you know of your calls: see `check-policy`; other options outrank it"},
+	{"config", OPTION_CONFIG, AUDIT, "FILE", "these options in a JSON object, without --; the command line outranks it"},
+	{"check-config", OPTION_CHECK_CONFIG, AUDIT, "FILE", "only say whether FILE is a valid --config"},
+	{"directory", OPTION_DIRECTORY, AUDIT, "DIR", "where each tenant gets a directory with its ledger and events (/var/log/nightclerk)"},
+	{"policy", OPTION_POLICY, RUN | WATCH | ASK | AUDIT, "FILE", "what you know of your calls: see `check-policy`; other options outrank it"},
 	{"policy", OPTION_POLICY, COMMAND_LINE_CHECK | REPLAY, "FILE", "judge by this policy: see `check-policy`"},
 	{"fail-on", OPTION_FAIL_ON, RUN | WATCH, "SEVERITY", "run: exit 10, watch: bell and --notify, from this severity on: info, low, medium, high (medium)"},
 	{"fail-on", OPTION_FAIL_ON, COMMAND_LINE_CHECK, "SEVERITY", "exit 10 from this severity on: info, low, medium, high (medium)"},
-	{"strict", OPTION_STRICT, RUN | WATCH | COMMAND_LINE_CHECK, NULL, "every repeat is at least medium, PUT and DELETE too"},
+	{"strict", OPTION_STRICT, RUN | WATCH | AUDIT | COMMAND_LINE_CHECK, NULL, "every repeat is at least medium, PUT and DELETE too"},
 	{"allow-incomplete", OPTION_ALLOW_INCOMPLETE, RUN | COMMAND_LINE_CHECK, NULL, "do not exit 11 when something was not seen"},
 	{"allow-blind", OPTION_ALLOW_BLIND, RUN, "KIND,...",
 	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late, other"},
-	{"schema-version", OPTION_SCHEMA_VERSION, RUN | WATCH | ASK, "TEXT",
+	{"schema-version", OPTION_SCHEMA_VERSION, RUN | WATCH | ASK | AUDIT, "TEXT",
 	 "part of every model call's key: another one is other work (v1)"},
 	{"linger", OPTION_LINGER, RUN, "SECONDS", "wait this long for open calls after the command ended (1)"},
 	{"user", OPTION_USER, RUN, "USER|UID", "run the command and open the files as this user"},
+	{"user", OPTION_USER, AUDIT, "USER|UID", "whose rights the half that reads captured bytes is left with (nightclerk, else nobody)"},
+	{"netns-only", OPTION_NETNS_ONLY, AUDIT, NULL, "not the whole host: only the network namespace that it runs in"},
 	{"confine", OPTION_CONFINE, RUN, NULL, "refuse what the command connects or sends to off loopback; each is a high finding"},
-	{"ring-size", OPTION_RING_SIZE, RUN | WATCH, "BYTES", "kernel buffer, a power of two (64M); K, M and G are understood"},
-	{"door", OPTION_DOOR, RUN | WATCH, "DOOR", "auto, tracepoint or kprobe (auto)"},
+	{"ring-size", OPTION_RING_SIZE, RUN | WATCH | AUDIT, "BYTES", "kernel buffer, a power of two (64M); K, M and G are understood"},
+	{"door", OPTION_DOOR, RUN | WATCH | AUDIT, "DOOR", "auto, tracepoint or kprobe (auto)"},
 	{"quiet", OPTION_QUIET, RUN | REPLAY, NULL, "no alerts and no summary line"},
 	{"format", OPTION_FORMAT, COMMAND_LINE_CHECK, "FORMAT", "text, json or junit (text)"},
 	{"screen", OPTION_SCREEN, REPLAY, NULL, "on the full screen, as in `watch`, stepping in time; ? explains the keys"},

@@ -22,6 +22,15 @@ static const struct command_row commands[] = {
 	 "SCOPE is one of --pid, --cgroup, --uid, --comm, --port, --all. Ctrl-C ends it.\n",
 	 "COMMAND",
 	 "Exit status: 0; 1 it could not watch; 2 usage.\n"},
+	{COMMAND_LINE_AUDIT, "audit", "write down every call on this host, for weeks: a service",
+	 "usage: nightclerk audit [OPTIONS]\n"
+	 "       nightclerk audit --check-config FILE\n\n"
+	 "Writes down every HTTP call over loopback on this host, and repeats as they happen.\n"
+	 "A monitor (root) holds the probes and opens the files; what was sent is read by a\n"
+	 "collector without rights. SIGHUP: reads the policy and opens the files again;\n"
+	 "SIGTERM, Ctrl-C: writes what there is and ends.\n",
+	 NULL,
+	 "Exit status: 0; 1 it could not observe, or not all is written; 2 usage.\n"},
 	{COMMAND_LINE_CHECK, "check", "judge ledgers, events files and recordings again, and gate",
 	 "usage: nightclerk check FILE... [OPTIONS]\n\n"
 	 "Judges again what a run wrote: call ledgers, events files (run --events) and\n"

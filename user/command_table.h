@@ -26,6 +26,7 @@ enum command_line_verb { /* bits */
 	COMMAND_LINE_DOCTOR = 1 << 13,
 	COMMAND_LINE_MARK = 1 << 14,
 	COMMAND_LINE_SYNC = 1 << 15,
+	COMMAND_LINE_AUDIT = 1 << 16,
 };
 
 #define ALL_OF_THE_STORE                                                                                           \
@@ -85,6 +86,10 @@ enum option_id {
 	OPTION_SCREEN,
 	OPTION_PROFILE,
 	OPTION_CUT,
+	OPTION_CONFIG,
+	OPTION_CHECK_CONFIG,
+	OPTION_DIRECTORY,
+	OPTION_NETNS_ONLY,
 	OPTION_HELP, /* the last one */
 };
 

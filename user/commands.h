@@ -20,6 +20,7 @@ int cmd_check(int argc, char **argv);
 int cmd_check_policy(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_audit(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
 int cmd_sync(int argc, char **argv);

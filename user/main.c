@@ -14,6 +14,7 @@ static const struct {
 } functions[] = {
 	{COMMAND_LINE_RUN, cmd_run},
 	{COMMAND_LINE_WATCH, cmd_watch},
+	{COMMAND_LINE_AUDIT, cmd_audit},
 	{COMMAND_LINE_CHECK, cmd_check},
 	{COMMAND_LINE_REPLAY, cmd_replay},
 	{COMMAND_LINE_REPORT, cmd_report},

@@ -8,10 +8,12 @@
 #include "limits.h"
 #include "output_mark.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -217,6 +219,34 @@ int output_open(const char *path, bool special, const struct output_owner *owner
 	output->is_socket = kind_of(output->fd) == S_IFSOCK;
 	*ret_output = output;
 	return 0;
+}
+
+int output_adopt(int fd, const char *name, struct output **ret_output)
+{
+	struct output *output = calloc(1, sizeof(*output));
+
+	if (!output || !(output->path = strdup(name))) {
+		free(output);
+		close(fd);
+		return -ENOMEM;
+	}
+	output->owner = (struct output_owner){(uid_t)-1, (gid_t)-1};
+	output->fd = fd;
+	output->left_size = size_of(fd);
+	*ret_output = output;
+	return 0;
+}
+
+int output_switch(struct output *output, int fd)
+{
+	int err = fsync(output->fd) && errno != EINVAL ? -errno : 0; /* fsync(2): EINVAL, it is a pipe */
+
+	assert(output_unwritten(output) == 0);
+	close(output->fd);
+	output->fd = fd;
+	output->left_size = size_of(fd);
+	output->noticed = false;
+	return err;
 }
 
 /*

@@ -47,6 +47,17 @@ int output_places_differ(const struct output_place *places, size_t count, char *
 int output_open(const char *path, bool special, const struct output_owner *owner, struct output **ret_output, char *reason);
 
 /*
+ * A file that somebody else opened for us, for appending. Takes ownership of fd, on failure too; name is what
+ * messages call it. 0 or -ENOMEM.
+ */
+int output_adopt(int fd, const char *name, struct output **ret_output);
+/*
+ * What is written from now on goes there: the old file is closed (0, or -errno of its fsync(2)). Takes ownership of fd.
+ * Only while nothing is unwritten, so that no line is torn between the two.
+ */
+int output_switch(struct output *output, int fd);
+
+/*
  * From here on no write waits for a reader: a pipe, a socket or a terminal takes
  * what it has room for. Who else writes to the same open file notices nothing.
  */

@@ -8,11 +8,9 @@
 
 #include "glob.h"
 #include "json_scan.h"
+#include "json_syntax.h"
 
 #include <errno.h>
-#include <json-c/json.h>
-
-#define SYNTAX_DEPTH 16
 
 #define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -482,32 +480,13 @@ static int take_policy(struct policy_parser *parser, struct bytes value)
 
 /* ---- the whole text ---- */
 
-/* json-c builds a tree that is not used: what counts is where it stops. text has a NUL behind it. */
 static int check_syntax(struct policy_parser *parser, struct bytes text)
 {
-	struct json_tokener *tokener = json_tokener_new_ex(SYNTAX_DEPTH);
-	const uint8_t *end = text.data + text.size, *at;
-	enum json_tokener_error error;
-	struct json_object *object;
-	int err = 0;
+	char reason[JSON_SYNTAX_REASON_MAX];
+	const uint8_t *at;
+	int err = json_syntax_check(text, "the policy", &at, reason);
 
-	if (!tokener)
-		return -ENOMEM;
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	object = json_tokener_parse_ex(tokener, (const char *)text.data, (int)text.size + 1);
-	error = json_tokener_get_error(tokener);
-	at = text.data + json_tokener_get_parse_end(tokener);
-	if (json_skip_space(text.data, end) == end)
-		err = policy_fail(parser, end, "the file is empty");
-	else if (error != json_tokener_success && at >= end)
-		err = policy_fail(parser, end, "the file ends in the middle of the policy");
-	else if (error != json_tokener_success)
-		err = policy_fail(parser, at, "this is no JSON: %s", json_tokener_error_desc(error));
-	else if (json_skip_space(at, end) < end)
-		err = policy_fail(parser, json_skip_space(at, end), "something follows the policy");
-	json_object_put(object);
-	json_tokener_free(tokener);
-	return err;
+	return err == -EINVAL ? policy_fail(parser, at, "%s", reason) : err;
 }
 
 static size_t count_bytes(struct bytes text, uint8_t c)

@@ -7,6 +7,7 @@
 #include "ascii.h"
 
 #include "json_scan.h"
+#include "json_syntax.h"
 #include "utf8.h"
 
 #include <errno.h>
@@ -18,18 +19,7 @@
 
 void policy_place(const struct policy_parser *parser, const uint8_t *at, unsigned int *ret_line, unsigned int *ret_column)
 {
-	unsigned int line = 1, column = 1;
-
-	for (const uint8_t *c = parser->start; c < at; c++) {
-		if (*c == '\n') {
-			line++;
-			column = 1;
-		} else if ((*c & 0xc0) != 0x80) {
-			column++;
-		}
-	}
-	*ret_line = line;
-	*ret_column = column;
+	json_place(parser->start, at, ret_line, ret_column);
 }
 
 int policy_fail(struct policy_parser *parser, const uint8_t *at, const char *format, ...)

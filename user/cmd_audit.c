@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `nightclerk audit`: every call on this host, for weeks; a service in two processes (monitor.h, collector.h). */
+#include "command_line.h"
+#include "commands.h"
+#include "monitor.h"
+
+#include <stdio.h>
+
+static int check_config(const struct command_line *line)
+{
+	printf("%s: these options are valid\n", line->audit.config);
+	return 0;
+}
+
+static int audit(const struct command_line *line)
+{
+	struct monitor_options options = {
+		.capture = line->capture,
+		.judge = line->judge,
+		.policy = line->audit.policy,
+		.directory = line->audit.directory ? line->audit.directory : AUDIT_DIRECTORY,
+	};
+	char reason[DROP_RIGHTS_REASON_MAX];
+
+	options.capture.scope = CAPTURE_ALL;
+	options.capture.host_wide = !line->audit.netns_only;
+	snprintf(options.scope, sizeof(options.scope), "%s", line->audit.netns_only ? "this network namespace" : "this host");
+	if (drop_rights_find(line->user, &options.account, reason)) {
+		fprintf(stderr, "nightclerk: %s\n", reason);
+		return 1;
+	}
+	return monitor_run(&options);
+}
+
+int cmd_audit(int argc, char **argv)
+{
+	struct command_line line;
+	int status;
+
+	switch (command_line_parse(COMMAND_LINE_AUDIT, argc, argv, &line)) {
+	case COMMAND_LINE_HELP:
+		return 0;
+	case COMMAND_LINE_BAD:
+		return EXIT_USAGE;
+	case COMMAND_LINE_OK:
+		break;
+	}
+	status = line.audit.check_config ? check_config(&line) : audit(&line);
+	command_line_done(&line);
+	return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The half of `audit` that reads what others sent: rings -> sequencer ->
+ * pipelines -> files. A forked child of the monitor without rights, without a
+ * way to open anything; what needs either it asks the monitor for.
+ */
+#ifndef NIGHTCLERK_COLLECTOR_H
+#define NIGHTCLERK_COLLECTOR_H
+
+#include "canary.h"
+#include "capture.h"
+#include "drop_rights.h"
+#include "monitor_wire.h"
+#include "pipeline.h"
+
+#define COLLECTOR_NAME "clerk-collector" /* its comm */
+
+struct collector_options {
+	struct capture *capture;   /* the child's copy of what the monitor opened */
+	struct monitor_wire *wire; /* to the monitor */
+	struct canary *canary;	   /* to be proved; NULL = it was */
+	struct unprivileged account;
+	struct run_facts facts;	   /* of this life: another run_id each time */
+	struct pipeline_options pipeline;
+};
+
+/*
+ * Runs until the monitor says so or is gone, then writes what there is and
+ * returns the exit status: 0, or 1 with a line on stderr. Call it in a child
+ * whose signals are blocked, and end with _exit(): nothing is freed.
+ */
+int collector_run(const struct collector_options *options);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The start and the end of a monitor: the directory, the facts, the probes. */
+#include "monitor_parts.h"
+#include "cgroup.h"
+#include "own_limits.h"
+#include "policy_file.h"
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define MARK ".audit" /* beside the tenants, whose names never begin with a dot */
+
+/* ---- the directory ---- */
+
+static int lock_directory(struct monitor *monitor, char *reason)
+{
+	const char *path = monitor->options->directory;
+
+	if (mkdir(path, 0711) && errno != EEXIST) {
+		int err = -errno;
+
+		snprintf(reason, MONITOR_REASON_MAX, "cannot make %.200s: %s; %s", path, strerror(-err), output_remedy(-err));
+		return err;
+	}
+	monitor->directory_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (monitor->directory_fd < 0) {
+		int err = -errno;
+
+		snprintf(reason, MONITOR_REASON_MAX, "cannot open %.200s: %s; %s", path, strerror(-err), output_remedy(-err));
+		return err;
+	}
+	if (flock(monitor->directory_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	snprintf(reason, MONITOR_REASON_MAX, "another audit writes to %.200s: stop it, or give another --directory", path);
+	return -EBUSY;
+}
+
+static void mark_directory(struct monitor *monitor)
+{
+	const struct output_owner self = {(uid_t)-1, (gid_t)-1};
+	bool unclean = false;
+	char *path;
+	int err;
+
+	if (asprintf(&path, "%s/" MARK, monitor->options->directory) < 0)
+		return;
+	err = output_mark_new(path, &self, monitor->facts.run_id, &monitor->mark, &unclean);
+	if (err)
+		fprintf(stderr, "nightclerk: cannot mark %s as in use: %s, continuing\n", monitor->options->directory, strerror(-err));
+	if (unclean)
+		fprintf(stderr, "nightclerk: the last audit that wrote to %s ended unclean: its last lines may be missing\n",
+			monitor->options->directory);
+	free(path);
+}
+
+/* ---- facts ---- */
+
+int monitor_read_policy(struct monitor *monitor)
+{
+	struct judge_options judge = monitor->options->judge;
+	struct policy *policy = NULL;
+	int err = monitor->options->policy ? policy_file_read(monitor->options->policy, &policy) : 0;
+
+	if (err)
+		return err;
+	if (policy)
+		policy_apply(policy, &judge);
+	judge.strict |= monitor->options->judge.strict; /* the command line outranks it */
+	err = judge_options_to_json(&judge, monitor->facts.options, sizeof(monitor->facts.options));
+	if (err) {
+		policy_free(policy);
+		return err;
+	}
+	policy_free(monitor->policy);
+	monitor->policy = policy;
+	monitor->judge = judge;
+	return 0;
+}
+
+static int fill_facts(struct monitor *monitor, char *reason)
+{
+	struct run_facts *facts = &monitor->facts;
+	struct utsname kernel;
+	int err = 0;
+
+	process_boot_id(facts->boot_id);
+	if (getrandom(facts->salt, sizeof(facts->salt), 0) != sizeof(facts->salt))
+		err = -errno;
+	if (err) {
+		snprintf(reason, MONITOR_REASON_MAX, "no random numbers to be had");
+		return err;
+	}
+	snprintf(facts->run_id, sizeof(facts->run_id), "audit");
+	snprintf(facts->version, sizeof(facts->version), "%s", NIGHTCLERK_VERSION);
+	snprintf(facts->scope, sizeof(facts->scope), "%s", monitor->options->scope);
+	snprintf(facts->canary, sizeof(facts->canary), "seen"); /* where it is not, nothing is written at all */
+	if (uname(&kernel) == 0)
+		snprintf(facts->kernel, sizeof(facts->kernel), "%.64s", kernel.release);
+	err = monitor_read_policy(monitor);
+	if (err)
+		snprintf(reason, MONITOR_REASON_MAX, "nothing was started");
+	return err;
+}
+
+static int open_signals(void)
+{
+	static const int taken[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		sigaddset(&set, taken[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL); /* the collector inherits it: a signal to the group is the monitor's to act on */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: write(2) says so */
+	signal(SIGCHLD, SIG_DFL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int monitor_open(struct monitor *monitor, char *reason)
+{
+	const struct capture_options *capture = &monitor->options->capture;
+	int err = lock_directory(monitor, reason);
+
+	if (!err)
+		err = fill_facts(monitor, reason);
+	if (!err)
+		err = own_limits_prepare(capture->data_ring_bytes, reason);
+	if (err)
+		return err;
+	monitor->signal_fd = open_signals();
+	if (monitor->signal_fd < 0) {
+		snprintf(reason, MONITOR_REASON_MAX, "cannot take signals: %s", strerror(errno));
+		return -errno;
+	}
+	err = capture_open(capture, &monitor->capture, reason);
+	if (err)
+		return err;
+	snprintf(monitor->facts.door, sizeof(monitor->facts.door), "%s", capture_door_name(capture_door(monitor->capture)));
+	mark_directory(monitor);
+	return 0;
+}
+
+void monitor_close(struct monitor *monitor)
+{
+	monitor_kill_collector(monitor);
+	capture_close(monitor->capture);
+	cgroup_names_free(monitor->cgroups);
+	policy_free(monitor->policy);
+	output_mark_free(monitor->mark);
+	if (monitor->signal_fd >= 0)
+		close(monitor->signal_fd);
+	if (monitor->directory_fd >= 0)
+		close(monitor->directory_fd);
+}
