@@ -15,7 +15,7 @@
 
 /* ---- connections ---- */
 
-static __noinline int say_off_loopback(const struct tuple *tuple, u16 flags)
+static __noinline int say_connect(const struct tuple *tuple, u16 flags)
 {
 	struct wire_event *event;
 
@@ -62,13 +62,32 @@ static __always_inline void on_connect(struct sock *sk)
 	flags |= WIRE_CLIENT;
 	sock_tuple(sk, &tuple);
 	if (!tuple_is_loopback(&tuple))
-		say_off_loopback(&tuple, flags);
+		say_connect(&tuple, flags);
 	flow = flow_new(sk, &tuple, flags, FLOW_CONNECTING);
 	if (flow)
 		flow_owner_is_current(flow);
 	call = bpf_map_lookup_elem(&calls, &id);
 	if (flow && call && call->sk == (u64)sk && !call->flow)
 		call_of_flow(call, flow); /* a send connects it: call_start_connecting() */
+}
+
+/*
+ * In a network namespace that is not looked into. Where the scope is processes
+ * that were named, one may have made it, or entered it: then what it does there
+ * is not passed over. A uid or a name means those of the loader's namespace only.
+ */
+static __always_inline void on_connect_elsewhere(struct sock *sk)
+{
+	struct tuple tuple;
+	u16 flags;
+
+	if (scope_mode != SCOPE_TREE && scope_mode != SCOPE_PID && scope_mode != SCOPE_CGROUP)
+		return;
+	flags = current_scope(sk);
+	if (!flags)
+		return;
+	sock_tuple(sk, &tuple);
+	say_connect(&tuple, flags | WIRE_CLIENT | (tuple_is_loopback(&tuple) ? WIRE_OTHER_NETNS : 0));
 }
 
 static __always_inline void listener_key(const struct tuple *tuple, struct listener_key *key)
@@ -271,8 +290,13 @@ static __always_inline void on_state(struct sock *sk, u8 old_state, u8 new_state
 	struct flow *flow;
 	u16 flags;
 
-	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || !netns_fits(sk))
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
 		return;
+	if (!netns_fits(sk)) {
+		if (new_state == WIRE_TCP_SYN_SENT)
+			on_connect_elsewhere(sk);
+		return;
+	}
 	if (new_state == WIRE_TCP_SYN_SENT) {
 		on_connect(sk);
 	} else if (new_state == WIRE_TCP_LISTEN) {

@@ -41,7 +41,8 @@ enum wire_kind {
 	WIRE_FORK,	/* process: tgid is the child, parent_tgid the parent */
 	WIRE_EXEC,	/* process: comm is the new name */
 	WIRE_EXIT,	/* process: its last thread ended */
-	WIRE_CONNECT,	/* a process in scope turned to an address off loopback; local_port 0: none chosen yet */
+	WIRE_CONNECT,	/* a process in scope turned to where nothing is captured: off loopback, or WIRE_OTHER_NETNS;
+			   local_port 0: none chosen yet */
 };
 
 /* Why bytes are missing. The names printed for them are in user/lines_run.c. */
@@ -70,6 +71,7 @@ enum wire_cause {
 #define WIRE_ORPHANED 0x0100 /* WIRE_STATE: no process holds the socket any more */
 #define WIRE_REFUSED 0x0200  /* WIRE_CONNECT: `run --confine` did not let it */
 #define WIRE_DATAGRAM 0x0400 /* WIRE_CONNECT: UDP, a connect or a send */
+#define WIRE_OTHER_NETNS 0x0800 /* WIRE_CONNECT: on the loopback of a network namespace that is not looked into */
 
 /* wire_event.shutdown, as sk_shutdown in include/net/sock.h (5.10 to 7.x) */
 #define WIRE_SHUTDOWN_RECEIVE 1

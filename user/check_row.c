@@ -603,8 +603,8 @@ const char *check_row_blind(struct bytes line, struct check_blind *ret_blind)
 	if (kind == BLIND_COUNT)
 		return "it is blind in a way that this build does not know";
 	if ((values[1].size && !is_absent(values[1]) && !read_unsigned(values[1], &pid)) ||
-	    (values[3].size && !read_unsigned(values[3], &blind.bytes_out)) ||
-	    (values[4].size && !read_unsigned(values[4], &blind.bytes_in)))
+	    (values[3].size && !is_absent(values[3]) && !read_unsigned(values[3], &blind.bytes_out)) ||
+	    (values[4].size && !is_absent(values[4]) && !read_unsigned(values[4], &blind.bytes_in)))
 		return "a field of the blind stream is not as it should be";
 	blind.kind = (enum blind_kind)kind;
 	blind.process.tgid = (uint32_t)pid;

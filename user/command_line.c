@@ -249,7 +249,7 @@ static const char *take_option(int id, const char *value, struct command_line *l
 		return NULL;
 	case OPTION_ALLOW_BLIND:
 		return blind_kinds_parse(value, &line->judge.allow_blind)
-			       ? "takes a list of tls, h2, websocket, connect, mptcp, ktls, joined_late, other" : NULL;
+			       ? "takes a list of tls, h2, websocket, connect, mptcp, ktls, joined_late, netns, other" : NULL;
 	case OPTION_SCHEMA_VERSION:
 		return schema_version_parse(bytes_of_string(value), line->judge.schema_version)
 			       ? "takes 1 to 63 letters, digits or . _ - + : / @" : NULL;

@@ -56,7 +56,7 @@ static const struct option_row table[] = {
 	{"strict", OPTION_STRICT, RUN | WATCH | AUDIT | COMMAND_LINE_CHECK, NULL, "every repeat is at least medium, PUT and DELETE too"},
 	{"allow-incomplete", OPTION_ALLOW_INCOMPLETE, RUN | COMMAND_LINE_CHECK, NULL, "do not exit 11 when something was not seen"},
 	{"allow-blind", OPTION_ALLOW_BLIND, RUN, "KIND,...",
-	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late, other"},
+	 "accept unreadable streams: tls, h2, websocket, connect, mptcp, ktls, joined_late, netns, other"},
 	{"schema-version", OPTION_SCHEMA_VERSION, RUN | WATCH | ASK | AUDIT, "TEXT",
 	 "part of every model call's key: another one is other work (v1)"},
 	{"linger", OPTION_LINGER, RUN, "SECONDS", "wait this long for open calls after the command ended (1)"},

@@ -21,7 +21,7 @@ static const struct {
 	{"SEVERITY", "words:info,low,medium,high"},
 	{"DOOR", "words:auto,tracepoint,kprobe"},
 	{"FORMAT", "words:text,json,junit"},
-	{"KIND,...", "list:tls,h2,websocket,connect,mptcp,joined_late,ktls,other"},
+	{"KIND,...", "list:tls,h2,websocket,connect,mptcp,joined_late,ktls,netns,other"},
 };
 
 /* Of alternatives, the first that is known: FILE|fd:N is a file. */

@@ -177,7 +177,8 @@ static struct flow *find_flow(struct connections *connections, const struct wire
 	return flow;
 }
 
-static void feed_off_loopback(struct connections *connections, const struct wire_event *event)
+/* A connection of which there will be nothing else: it is off loopback, or in a network namespace not looked into. */
+static void feed_unseen(struct connections *connections, const struct wire_event *event)
 {
 	struct connection_shared *shared = &connections->shared;
 	struct connection_result result = {.step = CONNECTION_OFF_LOOPBACK, .now_ns = event->when_ns};
@@ -190,6 +191,15 @@ static void feed_off_loopback(struct connections *connections, const struct wire
 	result.datagram = event->flags & WIRE_DATAGRAM;
 	result.name.process.tgid = event->tgid;
 	memcpy(result.name.process.comm, event->comm, WIRE_COMM_BYTES);
+	if (!(event->flags & WIRE_OTHER_NETNS)) {
+		connection_push(shared, &result);
+		return;
+	}
+	result.name.process.start_ns = event->process_start_ns;
+	result.blind = BLIND_NETNS;
+	result.step = CONNECTION_BLIND;
+	connection_push(shared, &result);
+	result.step = CONNECTION_BLIND_END;
 	connection_push(shared, &result);
 }
 
@@ -205,7 +215,7 @@ static int feed_wire(struct connections *connections, const struct wire_event *e
 		connection_process_exited(&connections->shared, event->tgid, event->process_start_ns);
 		return 0;
 	case WIRE_CONNECT:
-		feed_off_loopback(connections, event);
+		feed_unseen(connections, event);
 		return 0;
 	default:
 		break;

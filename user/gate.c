@@ -78,6 +78,8 @@ static const char *blind_reason(enum blind_kind kind)
 		return "a connection was older than the observer (--allow-blind joined_late)";
 	case BLIND_KTLS:
 		return "a kernel TLS stream on loopback could not be read (--allow-blind ktls)";
+	case BLIND_NETNS:
+		return "a connection in another network namespace could not be seen: run nightclerk inside it (--allow-blind netns)";
 	case BLIND_OTHER:
 	case BLIND_COUNT:
 		break;

@@ -94,6 +94,16 @@ int event_hole(const struct line_context *context, const struct connection_name 
 	return line_close(&line);
 }
 
+/* Null where nobody counted them. */
+static void line_seen_bytes(struct line *line, const char *key, enum blind_kind kind, uint64_t bytes)
+{
+	json_key(&line->json, key);
+	if (kind == BLIND_NETNS)
+		json_null(&line->json);
+	else
+		json_unsigned(&line->json, bytes);
+}
+
 /* The schema calls this field `kind`, which is the event's own first key. */
 int event_blind(const struct line_context *context, const struct connection_name *connection,
 		enum blind_kind kind, uint64_t bytes_out, uint64_t bytes_in, uint64_t now_ns,
@@ -105,8 +115,8 @@ int event_blind(const struct line_context *context, const struct connection_name
 	line_connection(&line, connection);
 	line_text(&line, "blind_kind", blind_kind_name(kind));
 	line_pid_and_comm(&line, &connection->process);
-	line_unsigned(&line, "bytes_out", bytes_out);
-	line_unsigned(&line, "bytes_in", bytes_in);
+	line_seen_bytes(&line, "bytes_out", kind, bytes_out);
+	line_seen_bytes(&line, "bytes_in", kind, bytes_in);
 	return line_close(&line);
 }
 

@@ -18,7 +18,7 @@
 static const char *const blind_names[BLIND_COUNT] = {
 	[BLIND_TLS] = "tls",	     [BLIND_H2] = "h2",	      [BLIND_WEBSOCKET] = "websocket",
 	[BLIND_CONNECT] = "connect", [BLIND_MPTCP] = "mptcp", [BLIND_JOINED_LATE] = "joined_late",
-	[BLIND_KTLS] = "ktls",	     [BLIND_OTHER] = "other",
+	[BLIND_KTLS] = "ktls",	     [BLIND_NETNS] = "netns",	      [BLIND_OTHER] = "other",
 };
 
 const char *blind_kind_name(enum blind_kind kind)

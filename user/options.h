@@ -16,10 +16,11 @@ enum blind_kind {
 	BLIND_MPTCP,
 	BLIND_JOINED_LATE,
 	BLIND_KTLS,
+	BLIND_NETNS, /* in a network namespace that is not looked into: not even its bytes were counted */
 	BLIND_OTHER,
 	BLIND_COUNT,
 };
-/* "tls", "h2", "websocket", "connect", "mptcp", "joined_late", "ktls", "other" */
+/* "tls", "h2", "websocket", "connect", "mptcp", "joined_late", "ktls", "netns", "other" */
 const char *blind_kind_name(enum blind_kind kind);
 
 #define SCHEMA_VERSION_MAX 63

@@ -207,6 +207,52 @@ def an_mptcp_connection_is_undecidable_and_named(live):
     live.run(command, ["--allow-blind", "mptcp"]).expect(0)
 
 
+EXCHANGE = """
+import socket, threading
+server = socket.create_server(("127.0.0.1", 0))
+def serve():
+    s, _ = server.accept()
+    s.recv(4096)
+    s.sendall(b"HTTP/1.1 204 N\\r\\n\\r\\n")
+    s.close()
+thread = threading.Thread(target=serve); thread.start()
+c = socket.create_connection(server.getsockname())
+c.sendall(b"POST / HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 0\\r\\n\\r\\n")
+while c.recv(4096): pass
+thread.join()
+"""
+
+
+@fact
+def a_network_namespace_that_the_command_makes_is_undecidable_and_named(live):
+    script = live.write("client.py", EXCHANGE)
+    inside = f"ip link set lo up; /usr/bin/python3 {script}; exec /usr/bin/python3 {script}"
+    command = ["unshare", "--net", "sh", "-c", inside]
+    result = live.run(command).expect(11)
+    equal(result.ledger, [], "ledger")
+    blind = result.of_kind("blind")
+    seen = [(event["blind_kind"], event["comm"], event["bytes_out"], event["bytes_in"]) for event in blind]
+    equal(seen, [("netns", "python3", None, None)] * 2, "blind records")
+    contains(result.stderr, "in another network namespace could not be seen: run nightclerk inside it", "stderr")
+    equal([row["streams"] for row in result.summary["blind_by"]], [{"netns": 1}] * 2, "blind streams by process")
+    equal(result.summary["bytes"]["accepted"], 0, "accepted bytes")
+    live.run(command, ["--allow-blind", "netns"]).expect(0)
+
+
+@fact
+def what_others_do_in_their_own_namespaces_is_not_seen(live):
+    script = live.write("client.py", EXCHANGE)
+    inside = f"ip link set lo up; echo up; read go; /usr/bin/python3 {script}; echo done"
+    other = live.start(["unshare", "--net", "sh", "-c", inside], stdin=subprocess.PIPE)
+    equal(wait_for_line(other, "the other one"), "up", "its line")
+    command = live.nightclerk(live.run_arguments(["sh", "-c", "echo started; read line"]), stdin=subprocess.PIPE)
+    equal(wait_for_line(command, "run"), "started", "the command's line")
+    other.stdin.write(b"go\n")
+    equal(wait_for_line(other, "the other one"), "done", "its line")
+    result = live.finish(command, b"end\n").expect(0)
+    equal([event["kind"] for event in result.events if event["kind"] not in ("start", "summary")], [], "events")
+
+
 REDIS = """
 import socket, threading
 server = socket.create_server(("127.0.0.1", 0))

@@ -1005,6 +1005,7 @@ static void what_the_run_could_not_see_is_still_not_seen(void **state)
 	static const char text[] =
 		"{\"kind\":\"blind\",\"t\":1.0,\"run\":\"a\",\"blind_kind\":\"tls\",\"pid\":7,\"comm\":\"curl\",\"bytes_out\":3,\"bytes_in\":4}\n"
 		"{\"kind\":\"blind\",\"t\":1.0,\"run\":\"a\",\"blind_kind\":\"tls\",\"pid\":\"unknown\",\"comm\":\"unknown\",\"bytes_out\":0,\"bytes_in\":4}\n"
+		"{\"kind\":\"blind\",\"t\":1.0,\"run\":\"a\",\"blind_kind\":\"netns\",\"pid\":8,\"comm\":\"node\",\"bytes_out\":null,\"bytes_in\":null}\n"
 		"{\"kind\":\"off_loopback\",\"t\":1.0,\"run\":\"a\",\"refused\":false}\n"
 		"{\"kind\":\"summary\",\"t\":1.0,\"run\":\"a\",\"bytes\":{\"accepted\":9,\"in_messages\":5,\"in_holes\":4,"
 		"\"in_blind\":0},\"drops\":{\"ring_full\":4,\"no_flow\":1},\"recursion_misses\":2,\"incomplete\":["
@@ -1027,6 +1028,9 @@ static void what_the_run_could_not_see_is_still_not_seen(void **state)
 	assert_int_equal(row->streams[BLIND_TLS], 1);
 	assert_int_equal(row->bytes_out, 3);
 	row = blind_row(check_lines_summary(check)->blind_processes, 1);
+	assert_int_equal(row->process.tgid, 8);
+	assert_int_equal(row->streams[BLIND_NETNS], 1);
+	row = blind_row(check_lines_summary(check)->blind_processes, 2);
 	assert_int_equal(row->process.tgid, 0);
 	assert_int_equal(row->bytes_in, 4);
 	check_lines_free(check);

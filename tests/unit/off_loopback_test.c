@@ -178,6 +178,54 @@ static void a_refusal_is_a_failed_test_case(void **state)
 	scene_done(&scene);
 }
 
+static struct wire_event connect_in_another_namespace(void)
+{
+	struct wire_event event = connect_to("curl", 1, 8080, WIRE_OTHER_NETNS);
+
+	event.netns = 4026539999;
+	return event;
+}
+
+static void one_in_another_namespace_cannot_be_told(void **state)
+{
+	struct scene scene;
+	json_object *event;
+
+	(void)state;
+	scene_start(&scene);
+	scene_open(&scene);
+	play(&scene, connect_in_another_namespace());
+	play(&scene, connect_in_another_namespace());
+	assert_int_equal(scene_finish(&scene, 0), 11);
+	assert_int_equal(scene_count(&scene, "off_loopback"), 0);
+	assert_int_equal(scene_count(&scene, "blind"), 2);
+	event = scene_event(&scene, "blind", 0);
+	assert_string_equal(scene_field(event, "blind_kind"), "netns");
+	assert_string_equal(scene_field(event, "pid"), "4711");
+	assert_string_equal(scene_field(event, "comm"), "curl");
+	assert_non_null(strstr(scene_field(event, "connection"), " -> 192.0.2.1:8080"));
+	assert_null(scene_field(event, "bytes_out"));
+	assert_null(scene_field(event, "bytes_in"));
+	assert_non_null(strstr(pipeline_summary_line(scene.pipeline),
+			       "a connection in another network namespace could not be seen"));
+	assert_non_null(strstr(pipeline_summary_line(scene.pipeline), "could not be read: curl (4711): 2 netns"));
+	scene_done(&scene);
+}
+
+static void one_in_another_namespace_that_is_allowed_fails_nothing(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_start(&scene);
+	scene.options.judge.allow_blind = 1u << BLIND_NETNS;
+	scene_open(&scene);
+	play(&scene, connect_in_another_namespace());
+	assert_int_equal(scene_finish(&scene, 3), 3);
+	assert_int_equal(scene_count(&scene, "blind"), 1);
+	scene_done(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +235,8 @@ int main(void)
 		cmocka_unit_test(every_try_is_an_event_and_each_destination_of_a_name_one_line),
 		cmocka_unit_test(without_alerts_the_gate_still_fails),
 		cmocka_unit_test(a_refusal_is_a_failed_test_case),
+		cmocka_unit_test(one_in_another_namespace_cannot_be_told),
+		cmocka_unit_test(one_in_another_namespace_that_is_allowed_fails_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

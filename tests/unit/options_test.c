@@ -68,7 +68,7 @@ static void reads_back_what_it_wrote(void **state)
 	assert_string_equal(text, "{\"fail_on\":\"high\",\"strict\":true,\"allow_incomplete\":true,"
 				  "\"allow_blind\":[\"tls\","
 				  "\"h2\",\"websocket\",\"connect\",\"mptcp\",\"joined_late\","
-				  "\"ktls\",\"other\"],"
+				  "\"ktls\",\"netns\",\"other\"],"
 				  "\"max_findings_per_call\":7,\"across_processes\":false,\"schema_version\":\"2026-11/b.7\"}");
 	assert_int_equal(judge_options_of_json(text, &read), 0);
 	assert_options(&read, &options);
@@ -154,7 +154,7 @@ static void refuses_what_is_not_such_an_object_and_changes_nothing(void **state)
 static void names_and_parses_every_kind_of_blind_stream(void **state)
 {
 	static const char *const names[BLIND_COUNT] = {
-		"tls", "h2", "websocket", "connect", "mptcp", "joined_late", "ktls", "other"};
+		"tls", "h2", "websocket", "connect", "mptcp", "joined_late", "ktls", "netns", "other"};
 
 	(void)state;
 	for (unsigned int kind = 0; kind < BLIND_COUNT; kind++) {

@@ -236,7 +236,7 @@ static void refuses_values_that_mean_nothing(void **state)
 		{"{\"fail_on\": \"none\"}", 1, 13, "fail_on is info, low, medium or high, in quotes"},
 		{"{\"strict\": 1}", 1, 12, "strict is true or false"},
 		{"{\"allow_blind\": [\"tsl\"]}", 1, 18,
-		 "a kind in allow_blind is tls, h2, websocket, connect, mptcp, joined_late, ktls or other, in quotes"},
+		 "a kind in allow_blind is tls, h2, websocket, connect, mptcp, joined_late, ktls, netns or other, in quotes"},
 		{"{\"rules\": {}}", 1, 11, "rules is a list in square brackets"},
 		{"{\"rules\": [{\"class\": \"read\"}]}", 1, 12, "a rule needs the field match; {} matches every call"},
 		{"{\"rules\": [{\"match\": {}, \"class\": \"write\"}]}", 1, 35,
