@@ -8,12 +8,10 @@
 #include "limits.h"
 #include "output_mark.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +20,7 @@
 
 struct output {
 	int fd;
+	int next_fd; /* takes over between two lines; -1 = none */
 	char *path;
 	struct output_mark *mark; /* NULL = none */
 	struct output_owner owner;
@@ -185,6 +184,13 @@ static int open_path(struct output *output)
 	return 0;
 }
 
+static void use_fd(struct output *output, int fd)
+{
+	output->fd = fd;
+	output->left_size = size_of(fd);
+	output->is_socket = kind_of(fd) == S_IFSOCK;
+}
+
 /* Does the file end inside a line? */
 static bool ends_mid_line(int fd, off_t size)
 {
@@ -205,6 +211,7 @@ int output_open(const char *path, bool special, const struct output_owner *owner
 	}
 	output->owner = *owner;
 	output->fd = -1;
+	output->next_fd = -1;
 	if (special && is_special(path))
 		err = open_special(path, output);
 	else
@@ -227,26 +234,15 @@ int output_adopt(int fd, const char *name, struct output **ret_output)
 
 	if (!output || !(output->path = strdup(name))) {
 		free(output);
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		return -ENOMEM;
 	}
 	output->owner = (struct output_owner){(uid_t)-1, (gid_t)-1};
-	output->fd = fd;
-	output->left_size = size_of(fd);
+	output->next_fd = -1;
+	use_fd(output, fd);
 	*ret_output = output;
 	return 0;
-}
-
-int output_switch(struct output *output, int fd)
-{
-	int err = fsync(output->fd) && errno != EINVAL ? -errno : 0; /* fsync(2): EINVAL, it is a pipe */
-
-	assert(output_unwritten(output) == 0);
-	close(output->fd);
-	output->fd = fd;
-	output->left_size = size_of(fd);
-	output->noticed = false;
-	return err;
 }
 
 /*
@@ -336,6 +332,8 @@ static ssize_t write_some(const struct output *output)
 	size_t size = output->unwritten.size - output->written;
 	struct pollfd room = {.fd = output->fd, .events = POLLOUT};
 
+	if (output->next_fd >= 0) /* the end of the line that was begun here, and no more */
+		size = bytes_find((struct bytes){from, size}, '\n') + 1;
 	if (output->is_socket)
 		return send(output->fd, from, size, MSG_NOSIGNAL | (output->never_waits ? MSG_DONTWAIT : 0));
 	if (output->asks_first) {
@@ -348,13 +346,45 @@ static ssize_t write_some(const struct output *output)
 	return write(output->fd, from, size);
 }
 
+/* What is written of unwritten and belongs to the line that is not: see forget_written(). */
+static size_t begun(const struct output *output)
+{
+	const uint8_t *data = output->unwritten.data;
+	const uint8_t *end = output->written ? memrchr(data, '\n', output->written) : NULL;
+
+	return output->written - (end ? (size_t)(end - data) + 1 : 0);
+}
+
+static void take_over(struct output *output)
+{
+	if (!output->shared_fd && output->fd >= 0)
+		close(output->fd);
+	use_fd(output, output->next_fd);
+	output->next_fd = -1;
+	output->shared_fd = false;
+	output->noticed = false;
+}
+
+/* A full disk has room again at some time; of anything else nobody knows. */
+static bool may_recover(int err)
+{
+	return err == ENOSPC || err == EDQUOT || err == EAGAIN || err == ENOMEM;
+}
+
 static int flush(struct output *output)
 {
 	while (output->written < output->unwritten.size) {
-		ssize_t n = write_some(output);
+		ssize_t n;
 
+		if (output->next_fd >= 0 && begun(output) == 0)
+			take_over(output);
+		n = write_some(output);
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && output->next_fd >= 0 && !may_recover(errno)) {
+			output->written -= begun(output);
+			continue;
+		}
 		if (n < 0)
 			return errno == ENOMEM ? -EIO : -errno; /* -ENOMEM is for lines that were not taken */
 		if (n == 0)
@@ -365,19 +395,48 @@ static int flush(struct output *output)
 	}
 	buffer_clear(&output->unwritten);
 	output->written = 0;
+	if (output->next_fd >= 0)
+		take_over(output);
 	return 0;
 }
 
-/* What is written is cut off once it is the larger part, so that each byte is moved once. */
+bool output_is_removed(const struct output *output)
+{
+	struct stat stat;
+
+	return fstat(output->fd, &stat) == 0 && stat.st_nlink == 0;
+}
+
+uint64_t output_size(const struct output *output)
+{
+	return output->left_size > 0 ? (uint64_t)output->left_size : 0;
+}
+
+int output_switch(struct output *output, int fd)
+{
+	if (output->next_fd >= 0)
+		close(output->next_fd);
+	output->next_fd = fd;
+	if (output_is_removed(output))
+		output->written -= begun(output);
+	return flush(output);
+}
+
+/*
+ * What is written is cut off once it is the larger part, so that each byte is
+ * moved once. A line that is not whole yet stays whole here.
+ */
 static void forget_written(struct output *output)
 {
 	struct buffer *unwritten = &output->unwritten;
+	size_t whole_lines;
 
 	if (output->written < unwritten->size / 2)
 		return;
-	unwritten->size -= output->written;
-	memmove(unwritten->data, unwritten->data + output->written, unwritten->size);
-	output->written = 0;
+	whole_lines = output->written - begun(output);
+	unwritten->size -= whole_lines;
+	memmove(unwritten->data, unwritten->data + whole_lines, unwritten->size);
+	output->written -= whole_lines;
 }
 
 int output_write(struct output *output, struct bytes lines, const char **ret_notice)
@@ -453,11 +512,15 @@ int output_close(struct output *output)
 	if (!output)
 		return 0;
 	err = output_flush(output);
+	if (err && output->next_fd >= 0) { /* now or never */
+		output->written -= begun(output);
+		err = output_flush(output);
+	}
 	if (!err && output->lost_bytes)
 		err = -ENOBUFS;
 	if (output->left_size >= 0 && fsync(output->fd) && !err)
 		err = -errno;
-	if (!output->shared_fd && close(output->fd) && !err)
+	if (!output->shared_fd && output->fd >= 0 && close(output->fd) && !err)
 		err = -errno;
 	output_mark_free(output->mark);
 	free_output(output);

@@ -47,15 +47,20 @@ int output_places_differ(const struct output_place *places, size_t count, char *
 int output_open(const char *path, bool special, const struct output_owner *owner, struct output **ret_output, char *reason);
 
 /*
- * A file that somebody else opened for us, for appending. Takes ownership of fd, on failure too; name is what
- * messages call it. 0 or -ENOMEM.
+ * An output of a descriptor that somebody else opened for appending; takes ownership of fd, on failure too. It may be
+ * -1: none yet, and what is written waits. name is what messages call it. 0 or -ENOMEM.
  */
 int output_adopt(int fd, const char *name, struct output **ret_output);
 /*
- * What is written from now on goes there: the old file is closed (0, or -errno of its fsync(2)). Takes ownership of fd.
- * Only while nothing is unwritten, so that no line is torn between the two.
+ * From the next line on, lines go to fd; takes ownership. A line of which the old one holds a part is finished there
+ * first, as soon as it takes the rest; where it never will (it was removed, or fails for another reason than a full
+ * disk), the whole line goes to the new one. 0, or -errno as output_write().
  */
 int output_switch(struct output *output, int fd);
+/* Bytes in the regular file that lines go to; 0: none, or no such file. */
+uint64_t output_size(const struct output *output);
+/* It has no name any more: who looks for its lines will not find them. */
+bool output_is_removed(const struct output *output);
 
 /*
  * From here on no write waits for a reader: a pipe, a socket or a terminal takes

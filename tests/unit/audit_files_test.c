@@ -244,7 +244,8 @@ static void new_tenants_are_rationed(void **state)
 
 /* ---- what others put in the way ---- */
 
-static void refused_until_removed(struct place *place, struct audit_files *files, const char *obstacle, int err, const char *why)
+static void refused_until_removed(struct place *place, struct audit_files *files, const char *obstacle, int err,
+				  const char *why)
 {
 	char expected[AUDIT_FILES_NEWS_MAX];
 
