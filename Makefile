@@ -25,7 +25,7 @@ VERSION := 0.1.0
 # What apt installs; `make deps` compares it with what is there.
 PACKAGES := gcc make clang llvm pkg-config libbpf-dev bpftool libelf-dev zlib1g-dev libjson-c-dev libssl-dev \
 	libcmocka-dev uthash-dev libcap-dev libbrotli-dev libzstd-dev libsqlite3-dev libncurses-dev libseccomp-dev $(shell pkg-config --exists libllhttp 2>/dev/null && echo libllhttp-dev || echo node-llhttp)
-TEST_PACKAGES := liburing-dev python3 sqlite3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats tmux mandoc
+TEST_PACKAGES := liburing-dev python3 sqlite3 python3-requests python3-httpx python3-aiohttp python3-pytest curl wget nodejs $(if $(shell command -v npm),,npm) iproute2 valgrind perl bats tmux mandoc dpkg-dev
 
 LIBRARIES := libbpf json-c libcrypto libcap libseccomp zlib libbrotlidec libzstd sqlite3 ncursesw
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) 2>/dev/null)
@@ -38,6 +38,7 @@ ifneq ($(SANITIZE),)
 override CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
 endif
+override LDFLAGS += -Wl,-z,relro,-z,now
 
 # llhttp: packaged as a library from Debian 13 on; on Debian 12 the node-llhttp package ships the same C sources.
 ifeq ($(shell $(PKG_CONFIG) --exists libllhttp 2>/dev/null && echo yes),yes)
@@ -156,6 +157,10 @@ unit-tests: $(UNIT_TESTS)
 check: tests ## unit and case tests: no root, no network
 	@$(RUN) --label unit $(CHECK) --label cli $(CLI)
 
+.PHONY: check-deb
+check-deb: tests ## the Debian package installed, upgraded, removed, purged, in an overlay of this machine (root)
+	@$(RUN) --label package tests/package/deb.t
+
 .PHONY: oracles
 oracles: tests ## canonical JSON against Python's decimals, framing against node's and Python's parsers: 100,000 of each
 	@ORACLE_COUNT=100000 $(RUN) --label oracle $(ORACLES)
@@ -180,6 +185,7 @@ test: setup ## install what is missing, build, and run unit, command line and li
 		--label sanitizers $(CHECK:build/%=build/sanitize/%) \
 		--label valgrind --wrap '$(VALGRIND)' $(VALGRIND_CHECK) --wrap '' \
 		--label oracle $(ORACLES) \
+		--label package tests/package/deb.t \
 		--jobs 1 --label mutants tools/mutate-table --label live $(LIVE)
 
 # Every allocation and every write failed once. The linker puts the failing calls in; see tests/torture/.
@@ -300,6 +306,8 @@ prefix ?= /usr/local
 bindir = $(DESTDIR)$(prefix)/bin
 mandir = $(DESTDIR)$(prefix)/share/man
 completionsdir = $(DESTDIR)$(prefix)/share/bash-completion/completions
+unitdir = $(DESTDIR)$(prefix)/lib/systemd/system
+docdir = $(DESTDIR)$(prefix)/share/doc/nightclerk
 
 .PHONY: install
 install: all manual ## install program, manual, completion, service: DESTDIR, prefix=/usr/local
@@ -308,12 +316,21 @@ install: all manual ## install program, manual, completion, service: DESTDIR, pr
 	@install -D -m 644 -t $(mandir)/man5 $(filter %.5,$(MANUAL))
 	@install -d -m 755 $(completionsdir)
 	@$(BUILD)/nightclerk completion bash >$(completionsdir)/nightclerk && chmod 644 $(completionsdir)/nightclerk
+	@install -D -m 644 -t $(unitdir) packaging/nightclerk.service
+	@install -D -m 644 -t $(docdir)/examples packaging/audit.json
 
 .PHONY: uninstall
 uninstall: ## remove what install put there
 	@rm -f $(bindir)/nightclerk $(completionsdir)/nightclerk
-	@rm -f $(MANUAL:$(BUILD)/man/%.1=$(mandir)/man1/%.1)
-	@rm -f $(MANUAL:$(BUILD)/man/%.5=$(mandir)/man5/%.5)
+	@rm -f $(patsubst $(BUILD)/man/%,$(mandir)/man1/%,$(filter %.1,$(MANUAL)))
+	@rm -f $(patsubst $(BUILD)/man/%,$(mandir)/man5/%,$(filter %.5,$(MANUAL)))
+	@rm -f $(unitdir)/nightclerk.service $(docdir)/examples/audit.json
+	@rmdir --ignore-fail-on-non-empty $(docdir)/examples $(docdir) 2>/dev/null || true
+
+.PHONY: deb
+deb: all manual ## build/nightclerk_VERSION_ARCHITECTURE.deb, with what install puts in place
+	@packaging/deb/build $(VERSION) $(BUILD)
+
 
 .PHONY: clean
 clean: ## remove build/
@@ -322,6 +339,10 @@ clean: ## remove build/
 .PHONY: deps
 deps: ## install the Debian packages that are missing (root)
 	@tools/install-packages $(PACKAGES) $(TEST_PACKAGES)
+
+.PHONY: build-deps
+build-deps: ## install those that the build alone needs (root)
+	@tools/install-packages $(PACKAGES)
 
 # Only says what is missing; the build itself never installs.
 .PHONY: needs-packages
