@@ -59,6 +59,13 @@ def contents(place):
         equal("the completion is that of the program", file.read(), said)
 
 
+def configuration():
+    example = os.path.join(ROOT, "packaging", "audit.json")
+    done = subprocess.run([os.path.join(ROOT, "build", "nightclerk"), "audit", "--check-config", example],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    equal("the example of a configuration is valid", (done.returncode, done.stdout), (0, example + ": these options are valid\n"))
+
+
 def unit():
     """nightclerk need not be installed here: the program that was built takes its place."""
     with open(UNIT, encoding="utf-8") as file:
@@ -90,6 +97,7 @@ def main():
             make("uninstall", "DESTDIR=" + place, "prefix=" + prefix)
             equal("uninstalled from " + prefix, files(place), [])
             equal("no folder of our own is left", os.path.exists(there + "/share/doc/nightclerk"), False)
+    configuration()
     unit()
     print(f"1..{count}")
     return 1 if failed else 0
