@@ -219,4 +219,10 @@ struct call {
 	size_t booking;	      /* booking.c: 1 + the place of its last booking; 0 = none */
 };
 
+/* Heads, bodies and what waits, of all connections together. */
+struct call_memory {
+	size_t bytes;
+	size_t limit; /* what would go beyond is not kept, and the call says so; it may be lowered at any time */
+};
+
 #endif

@@ -107,11 +107,11 @@ int connection_pending_add(struct connection *connection, enum connection_side s
 	struct connection_shared *shared = connection->shared;
 	struct buffer *pending = &connection->end[side].pending;
 
-	if (shared->held_bytes + bytes.size > LIMIT_HELD_CALLS_BYTES)
+	if (shared->memory.bytes + bytes.size > shared->memory.limit)
 		return -ENOSPC;
 	if (buffer_append(pending, bytes))
 		return -ENOMEM;
-	shared->held_bytes += bytes.size;
+	shared->memory.bytes += bytes.size;
 	return 0;
 }
 
@@ -120,19 +120,19 @@ struct buffer connection_pending_take(struct connection *connection, enum connec
 	struct buffer taken = connection->end[side].pending;
 
 	connection->end[side].pending = (struct buffer){0};
-	connection->shared->held_bytes -= taken.size;
+	connection->shared->memory.bytes -= taken.size;
 	return taken;
 }
 
 bool connection_count_reader(struct connection *connection, enum connection_side side)
 {
 	struct end *end = &connection->end[side];
-	size_t *held = &connection->shared->held_bytes;
+	struct call_memory *memory = &connection->shared->memory;
 	size_t bytes = end->reader ? http_reader_held(end->reader) : 0;
 
-	*held += bytes - end->reader_bytes;
+	memory->bytes += bytes - end->reader_bytes;
 	end->reader_bytes = bytes;
-	return *held <= LIMIT_HELD_CALLS_BYTES;
+	return memory->bytes <= memory->limit;
 }
 
 void connection_free_reader(struct connection *connection, enum connection_side side)

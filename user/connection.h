@@ -73,7 +73,7 @@ struct connection_shared {
 	struct digest_state *spare_digest;
 	struct http_reader *spare_readers[2][SPARE_READERS_MAX]; /* by side; a connection between messages has none */
 	size_t spare_reader_count[2];
-	size_t held_bytes;  /* heads, bodies and what waits: at most LIMIT_HELD_CALLS_BYTES */
+	struct call_memory memory;
 	bool out_of_memory; /* something was lost since the last look */
 };
 

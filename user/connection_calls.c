@@ -106,12 +106,12 @@ const char *connection_add_call(struct connection *connection, const struct http
 
 	if (connection->count >= LIMIT_OPEN_CALLS_PER_CONNECTION)
 		return "too many requests wait for an answer";
-	exchange = exchange_new(head, &shared->held_bytes);
+	exchange = exchange_new(head, &shared->memory);
 	if (!exchange || !start_hash(shared, exchange)) {
 		exchange_free(exchange);
 		return OUT_OF_MEMORY;
 	}
-	if (shared->held_bytes > LIMIT_HELD_CALLS_BYTES) {
+	if (shared->memory.bytes > shared->memory.limit) {
 		exchange_free(exchange);
 		return TOO_MUCH_HELD;
 	}

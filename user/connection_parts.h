@@ -29,7 +29,7 @@ struct end {
 	struct buffer pending;	 /* bytes that cannot be read yet: too few to tell, or no request to answer */
 	uint64_t pending_offset; /* of pending.data[0] */
 	uint64_t pending_ns;	 /* when the send of that byte began */
-	size_t reader_bytes;	 /* of shared->held_bytes: what reader holds */
+	size_t reader_bytes;	 /* of shared->memory: what reader holds */
 	uint64_t read_bytes;	 /* of the other end's stream, by this end's application */
 	uint64_t finished_ns;	 /* when that was */
 	uint64_t closed_ns;	 /* nobody holds it any more; a half close does not count */
@@ -89,7 +89,7 @@ void connection_push_call(struct connection_shared *shared, enum connection_step
 struct connection_result *connection_push_about(struct connection *connection, enum connection_step step,
 						uint64_t now_ns);
 
-/* ---- connection.c: memory that grows with what is sent, counted in shared->held_bytes ---- */
+/* ---- connection.c: memory that grows with what is sent, counted in shared->memory ---- */
 
 /* 0, -ENOMEM, or -ENOSPC: all connections together hold too much. */
 int connection_pending_add(struct connection *connection, enum connection_side side, struct bytes bytes);

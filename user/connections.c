@@ -44,6 +44,7 @@ struct connections *connections_new(const uint8_t boot_id[16], struct fingerprin
 		return NULL;
 	connections->shared.boot_id = boot_id;
 	connections->shared.fingerprinter = fingerprinter;
+	connections->shared.memory.limit = LIMIT_HELD_CALLS_BYTES;
 	return connections;
 }
 
@@ -78,7 +79,7 @@ void connections_free(struct connections *connections)
 		remove_entry(connections, entry);
 	HASH_ITER(hh, connections->flows, flow, next_flow) /* those without a connection */
 		remove_flow(connections, flow);
-	assert(connections->shared.held_bytes == 0);
+	assert(connections->shared.memory.bytes == 0);
 	connection_shared_done(&connections->shared);
 	free(connections);
 }
@@ -286,6 +287,11 @@ enum connection_step connections_next(struct connections *connections, struct co
 	}
 	*ret_result = connections->current;
 	return ret_result->step;
+}
+
+struct call_memory *connections_memory(struct connections *connections)
+{
+	return &connections->shared.memory;
 }
 
 size_t connections_open_calls(const struct connections *connections)

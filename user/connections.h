@@ -23,6 +23,8 @@ int connections_feed(struct connections *connections, const struct input *input)
 /* The next result, lent until the next call; CONNECTION_NOTHING when there is none. */
 enum connection_step connections_next(struct connections *connections, struct connection_result *ret_result);
 
+/* What they hold; the limit, LIMIT_HELD_CALLS_BYTES at first, may be set. */
+struct call_memory *connections_memory(struct connections *connections);
 /* Calls whose end is still due. */
 size_t connections_open_calls(const struct connections *connections);
 struct connection_totals connections_totals(const struct connections *connections);

@@ -14,13 +14,13 @@
 static void hold(struct exchange *exchange, size_t bytes)
 {
 	exchange->held_bytes += bytes;
-	*exchange->held_total += bytes;
+	exchange->memory->bytes += bytes;
 }
 
 static void let_go(struct exchange *exchange, size_t bytes)
 {
 	exchange->held_bytes -= bytes;
-	*exchange->held_total -= bytes;
+	exchange->memory->bytes -= bytes;
 }
 
 /* Copies one slice to *at and moves *at behind it. */
@@ -107,7 +107,7 @@ static void split_target(struct call *call)
 	call->query = target;
 }
 
-struct exchange *exchange_new(const struct http_head *head, size_t *held_total)
+struct exchange *exchange_new(const struct http_head *head, struct call_memory *memory)
 {
 	struct exchange *exchange = calloc(1, sizeof(*exchange));
 	struct call *call;
@@ -115,7 +115,7 @@ struct exchange *exchange_new(const struct http_head *head, size_t *held_total)
 
 	if (!exchange)
 		return NULL;
-	exchange->held_total = held_total;
+	exchange->memory = memory;
 	if (copy_head(exchange, head)) {
 		free(exchange);
 		return NULL;
@@ -194,7 +194,7 @@ int exchange_body(struct exchange *exchange, struct bytes body)
 		return 0;
 	}
 	/* The raw hash would make another call of one whose text was kept. */
-	if (*exchange->held_total + body.size > LIMIT_HELD_CALLS_BYTES) {
+	if (exchange->memory->bytes + body.size > exchange->memory->limit) {
 		drop_hash(exchange, "the body could not be kept: too much is held of all connections together");
 		return 0;
 	}
@@ -248,7 +248,7 @@ static int keep(struct exchange *exchange, struct bytes plain)
 {
 	int err;
 
-	if (*exchange->held_total + plain.size > LIMIT_HELD_CALLS_BYTES)
+	if (exchange->memory->bytes + plain.size > exchange->memory->limit)
 		return -EBADMSG;
 	err = buffer_append(&exchange->answer, plain);
 	if (!err)

@@ -16,7 +16,7 @@ struct exchange {
 	struct http_head head;	   /* owned copy; call.head points here */
 	void *head_memory;	   /* fields and texts of head, one block */
 	struct buffer body;	   /* what call.body lends */
-	size_t *held_total;	   /* of all calls; borrowed */
+	struct call_memory *memory; /* of all calls; borrowed */
 	size_t held_bytes;	   /* of it: head, body, answer */
 	struct digest_state *hash; /* of the raw entity, while the request runs */
 	struct buffer answer;	   /* what call.answer lends */
@@ -38,17 +38,17 @@ struct exchange {
 
 /*
  * A copy of head with memory of its own; splits the target; finds Host and
- * Content-Type. What the call holds is counted in *held_total, too. NULL when
+ * Content-Type. What the call holds is counted in *memory, too. NULL when
  * out of memory.
  */
-struct exchange *exchange_new(const struct http_head *head, size_t *held_total);
+struct exchange *exchange_new(const struct http_head *head, struct call_memory *memory);
 void exchange_free(struct exchange *exchange); /* accepts NULL */
 /* Nobody asks for the body any more. */
 void exchange_body_done(struct exchange *exchange);
 
 /*
  * One slice of the request's entity: counted, hashed, kept up to
- * LIMIT_BODY_BYTES and, of all calls, LIMIT_HELD_CALLS_BYTES. 0 or -ENOMEM
+ * LIMIT_BODY_BYTES and, of all calls, memory->limit. 0 or -ENOMEM
  * (then the hash is given up, with its reason).
  */
 int exchange_body(struct exchange *exchange, struct bytes body);

@@ -24,7 +24,8 @@
 #define LIMIT_CGROUPS 65536
 #define LIMIT_TENANTS 256			/* alive at once, of `audit` */
 #define LIMIT_TENANTS_BYTES (256 * 1024 * 1024)	/* remembered calls of all tenants; each has an equal share */
-#define LIMIT_CGROUP_PATHS_BYTES (16 * 1024 * 1024) /* whose tenants are known; then those used longest ago go */
+#define LIMIT_TENANTS_CALLS_BYTES (256 * 1024 * 1024) /* heads, bodies and what waits: a tenant may hold as much as is free */
+#define LIMIT_CGROUP_PATHS_BYTES (16 * 1024 * 1024) /* then those used longest ago go */
 #define LIMIT_REFUSALS 1000			/* (name, destination) pairs that --confine tells people of; then counts */
 
 #define SEQUENCER_WATERMARK_NS (5 * 1000 * 1000ULL)

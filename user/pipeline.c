@@ -56,6 +56,7 @@ struct pipeline {
 	struct buffer unmasked; /* what a policy leaves of a body */
 	struct buffer masked;	/* what it takes out */
 	struct cgroup *cgroups;
+	size_t path_bytes; /* of them */
 	uint64_t muted[2];
 	bool memory_lost;
 	struct closing closing; /* after INPUT_CLOSING */
@@ -455,12 +456,22 @@ static void on_result(struct pipeline *pipeline, struct connection_result *resul
 	}
 }
 
+static void forget_cgroup(struct pipeline *pipeline, struct cgroup *cgroup)
+{
+	HASH_DEL(pipeline->cgroups, cgroup);
+	pipeline->path_bytes -= cgroup->path.size;
+	buffer_done(&cgroup->path);
+	free(cgroup);
+}
+
+/* Those told longest ago go first. */
 static void on_cgroup(struct pipeline *pipeline, uint64_t id, struct bytes path)
 {
+	size_t max_bytes = pipeline->options.max_path_bytes ? pipeline->options.max_path_bytes : LIMIT_CGROUP_PATHS_BYTES;
 	struct cgroup *cgroup;
 
 	HASH_FIND(hh, pipeline->cgroups, &id, sizeof(id), cgroup);
-	if (cgroup || HASH_COUNT(pipeline->cgroups) >= LIMIT_CGROUPS)
+	if (cgroup)
 		return;
 	cgroup = calloc(1, sizeof(*cgroup));
 	if (!cgroup || buffer_append(&cgroup->path, path)) {
@@ -470,11 +481,16 @@ static void on_cgroup(struct pipeline *pipeline, uint64_t id, struct bytes path)
 	}
 	cgroup->id = id;
 	HASH_ADD(hh, pipeline->cgroups, id, sizeof(cgroup->id), cgroup);
-	if (cgroup->hh.tbl)
+	if (!cgroup->hh.tbl) {
+		buffer_done(&cgroup->path);
+		free(cgroup);
+		pipeline->memory_lost = true;
 		return;
-	buffer_done(&cgroup->path);
-	free(cgroup);
-	pipeline->memory_lost = true;
+	}
+	pipeline->path_bytes += cgroup->path.size;
+	while (pipeline->cgroups != cgroup &&
+	       (HASH_COUNT(pipeline->cgroups) > LIMIT_CGROUPS || pipeline->path_bytes > max_bytes))
+		forget_cgroup(pipeline, pipeline->cgroups);
 }
 
 static void on_mark(struct pipeline *pipeline, struct bytes label, uint64_t now_ns)
@@ -646,8 +662,6 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 
 void pipeline_free(struct pipeline *pipeline)
 {
-	struct cgroup *cgroup, *next;
-
 	if (!pipeline)
 		return;
 	connections_free(pipeline->connections);
@@ -664,11 +678,8 @@ void pipeline_free(struct pipeline *pipeline)
 	buffer_done(&pipeline->masked);
 	buffer_done(&pipeline->mark);
 	buffer_done(&pipeline->booking_scratch);
-	HASH_ITER(hh, pipeline->cgroups, cgroup, next) {
-		HASH_DEL(pipeline->cgroups, cgroup);
-		buffer_done(&cgroup->path);
-		free(cgroup);
-	}
+	while (pipeline->cgroups)
+		forget_cgroup(pipeline, pipeline->cgroups);
 	free(pipeline);
 }
 
@@ -687,6 +698,16 @@ uint64_t pipeline_next_muted(struct pipeline *pipeline)
 			return flow;
 	}
 	return 0;
+}
+
+struct call_memory *pipeline_memory(struct pipeline *pipeline)
+{
+	return connections_memory(pipeline->connections);
+}
+
+size_t pipeline_remembered_bytes(const struct pipeline *pipeline)
+{
+	return attempts_bytes(pipeline->attempts);
 }
 
 size_t pipeline_open_calls(const struct pipeline *pipeline)

@@ -36,6 +36,7 @@ struct pipeline_options {
 	bool keep_results; /* with the answers of model calls */
 	bool within_cgroups; /* no two calls of different cgroups are the same (`audit`) */
 	size_t max_remembered_bytes; /* of calls; 0 = LIMIT_REMEMBERED_BYTES */
+	size_t max_path_bytes;	     /* of cgroups; 0 = LIMIT_CGROUP_PATHS_BYTES */
 	struct alert_style style;
 	struct profile *profile; /* borrowed; told of every stage (profile.h). NULL = none */
 	struct screen_model *screen; /* borrowed; told of everything that the events hold. NULL = none */
@@ -60,6 +61,10 @@ uint64_t pipeline_next_muted(struct pipeline *pipeline);
 /* Something was not seen that no input shows: the summary gives this as a reason. why is static. */
 void pipeline_note_gap(struct pipeline *pipeline, const char *why);
 
+/* What open calls hold; the limit may be set between inputs. */
+struct call_memory *pipeline_memory(struct pipeline *pipeline);
+/* Of memory for calls that later ones are judged against. */
+size_t pipeline_remembered_bytes(const struct pipeline *pipeline);
 /* Calls whose end is still due: `run` lingers for them. */
 size_t pipeline_open_calls(const struct pipeline *pipeline);
 

@@ -73,12 +73,28 @@ void tenant_free(struct tenant *tenant)
 	free(tenant);
 }
 
+/*
+ * A tenant may hold as much as is free, and an equal share in any case: one that
+ * holds all it can leaves as much again to the others.
+ */
+static size_t may_hold(const struct tenants *tenants)
+{
+	size_t share = LIMIT_TENANTS_CALLS_BYTES / (tenants->options.max + 1);
+
+	return tenants->calls_bytes + share < LIMIT_TENANTS_CALLS_BYTES ? LIMIT_TENANTS_CALLS_BYTES - tenants->calls_bytes : share;
+}
+
 void tenant_feed(struct tenants *tenants, struct tenant *tenant, const struct input *input)
 {
+	struct call_memory *memory = pipeline_memory(tenant->pipeline);
 	uint64_t flow;
 
+	if (tenants->options.split != TENANT_SPLIT_NONE)
+		memory->limit = may_hold(tenants);
 	if (pipeline_feed(tenant->pipeline, input))
 		tenants->tenant_lost = true;
+	tenants->calls_bytes += memory->bytes - tenant->calls_bytes;
+	tenant->calls_bytes = memory->bytes;
 	/* One that cannot be noted is copied on: that costs time, and loses nothing. */
 	while ((flow = pipeline_next_muted(tenant->pipeline)))
 		(void)!buffer_append(&tenants->muted, (struct bytes){(const uint8_t *)&flow, sizeof(flow)});
@@ -145,6 +161,11 @@ const struct counters *tenant_counters(const struct tenant *tenant)
 size_t tenant_open_calls(const struct tenant *tenant)
 {
 	return pipeline_open_calls(tenant->pipeline);
+}
+
+size_t tenant_memory(const struct tenant *tenant)
+{
+	return tenant->calls_bytes + pipeline_remembered_bytes(tenant->pipeline);
 }
 
 size_t tenant_connections(const struct tenant *tenant)

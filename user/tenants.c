@@ -28,6 +28,12 @@ static int add_tenant(struct tenants *tenants, const struct tenant_name *name, u
 	return 0;
 }
 
+static void share_out(struct pipeline_options *options, size_t count)
+{
+	options->max_remembered_bytes = LIMIT_TENANTS_BYTES / count;
+	options->max_path_bytes = LIMIT_CGROUP_PATHS_BYTES / count;
+}
+
 struct tenants *tenants_new(const struct tenants_options *options)
 {
 	struct tenants *tenants = calloc(1, sizeof(*tenants));
@@ -42,7 +48,7 @@ struct tenants *tenants_new(const struct tenants_options *options)
 	tenants->pipeline = *options->pipeline;
 	tenants->wall_offset_ns = options->run->wall_offset_ns;
 	if (options->split != TENANT_SPLIT_NONE)
-		tenants->pipeline.max_remembered_bytes = LIMIT_TENANTS_BYTES / (tenants->options.max + 1);
+		share_out(&tenants->pipeline, tenants->options.max + 1);
 	else if (add_tenant(tenants, &all, options->run->start_ns, &tenant)) {
 		tenants_free(tenants);
 		return NULL;

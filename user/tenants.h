@@ -16,6 +16,11 @@
  * record, a full table) count against all. If at the closing the kernel
  * accepted other bytes than the tenants' together, all are incomplete.
  *
+ * Memory is bounded for all together. For remembered calls each tenant has an
+ * equal share (LIMIT_TENANTS_BYTES), and forgets its own; heads and bodies of
+ * open calls may take what is free of LIMIT_TENANTS_CALLS_BYTES, so that who
+ * takes all he can leaves as much to the others.
+ *
  * What comes out for one tenant depends on its own inputs alone, as long as
  * nothing is short: not on how those of others lie between them.
  *
@@ -84,6 +89,8 @@ const struct counters *tenant_counters(const struct tenant *tenant);
 size_t tenant_open_calls(const struct tenant *tenant);
 /* Connections whose end is still due. */
 size_t tenant_connections(const struct tenant *tenant);
+/* Bytes that its open calls and its remembered ones take. */
+size_t tenant_memory(const struct tenant *tenant);
 /* Once it has ended; zeroed before. */
 const struct summary *tenant_summary(const struct tenant *tenant);
 /* An attempt of an earlier run, from this tenant's store; before anything else of it. 0 or -ENOMEM. */

@@ -21,6 +21,7 @@ struct tenant {
 	struct counters counters;	    /* its own */
 	struct counters counters_at_birth; /* everybody's */
 	uint64_t born_ns;
+	size_t calls_bytes;  /* that its open calls hold */
 	size_t connections;  /* that live */
 	uint64_t last_ns;    /* something came that was for it */
 	uint64_t cgroup_id;  /* whose path its pipeline was told last */
@@ -119,6 +120,7 @@ struct tenants {
 	struct tenant *list;   /* by birth, those that have ended, too */
 	struct tenant *names;  /* those that have not */
 	struct tenant *others; /* NULL = not needed yet */
+	size_t calls_bytes;    /* that open calls of all hold */
 	uint64_t gone_bytes;   /* accepted by those that were forgotten */
 	struct tenant_cgroups cgroups;
 	struct tenant_flows flows;

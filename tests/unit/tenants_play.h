@@ -10,6 +10,10 @@
 #include "scene.h"
 #include "tenants.h"
 
+#ifndef PLAY_CHECK
+#define PLAY_CHECK(condition) assert_true(condition)
+#endif
+
 #define SANDBOXES 12
 #define SERVER_CGROUP 9000
 
@@ -71,9 +75,9 @@ static inline struct wire_event sandbox_event(const struct sandbox *sandbox, con
 
 static inline void host_feed(struct host *host, const struct input *input)
 {
-	assert_true(input->now_ns >= host->now_ns);
+	PLAY_CHECK(input->now_ns >= host->now_ns);
 	host->now_ns = input->now_ns;
-	assert_int_equal(tenants_feed(host->tenants, input), 0);
+	PLAY_CHECK(tenants_feed(host->tenants, input) == 0);
 }
 
 static inline void sandbox_feed(struct scene *scene, const struct wire_event *event, struct bytes payload)
@@ -89,10 +93,10 @@ static inline void sandbox_feed(struct scene *scene, const struct wire_event *ev
 		return;
 	}
 	sandbox->tape = realloc(sandbox->tape, (sandbox->taped + 1) * sizeof(*taped));
-	assert_non_null(sandbox->tape);
+	PLAY_CHECK(sandbox->tape);
 	taped = &sandbox->tape[sandbox->taped++];
 	*taped = (struct taped){.now_ns = scene->now_ns, .event = own};
-	assert_int_equal(buffer_append(&taped->payload, payload), 0);
+	PLAY_CHECK(buffer_append(&taped->payload, payload) == 0);
 }
 
 static inline void host_open(struct host *host)
@@ -100,7 +104,7 @@ static inline void host_open(struct host *host)
 	host->options.run = &host->facts;
 	host->options.pipeline = &host->pipeline;
 	host->tenants = tenants_new(&host->options);
-	assert_non_null(host->tenants);
+	PLAY_CHECK(host->tenants);
 }
 
 /* Sandbox n is cgroup 100 + n, uid 1000 + n. */

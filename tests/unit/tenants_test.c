@@ -473,6 +473,114 @@ static void a_tenant_with_something_open_is_not_idle(void **state)
 	host_done(&host);
 }
 
+/* ---- memory ---- */
+
+static char block[60000];
+
+/* The head of a request of that many blocks, and so many of them. */
+static void send_blocks(struct sandbox *sandbox, uint32_t c, unsigned int of, unsigned int count)
+{
+	char head[128];
+
+	memset(block, 'x', sizeof(block));
+	snprintf(head, sizeof(head), "POST /a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+		 of * sizeof(block));
+	scene_send(&sandbox->scene, c, CLIENT, head);
+	for (unsigned int i = 0; i < count; i++)
+		scene_send_bytes(&sandbox->scene, c, CLIENT, (struct bytes){(uint8_t *)block, sizeof(block)});
+}
+
+/* Requests that never end: the flood's own bodies are not kept, its neighbour's is. */
+static void who_holds_all_it_can_leaves_as_much(void **state)
+{
+	struct sandbox *flood = &host.sandbox[0], *neighbour = &host.sandbox[1];
+	struct tenant *tenant;
+	uint32_t c;
+
+	(void)state;
+	host_start(&host, TENANT_SPLIT_CGROUP);
+	host_open(&host);
+	for (int i = 0; i < 60; i++) {
+		c = scene_connect(&flood->scene, AGENT);
+		send_blocks(flood, c, 101, 100);
+	}
+	tenant = host_tenant(&host, "cgroup-100", 0);
+	assert_in_range(tenant_memory(tenant), LIMIT_TENANTS_CALLS_BYTES / 2 - 10000000, LIMIT_TENANTS_CALLS_BYTES / 2 + 100000);
+	neighbour->scene.now_ns = host.now_ns;
+	for (int i = 0; i < 3; i++) {
+		c = scene_connect(&neighbour->scene, AGENT + 10 + i);
+		send_blocks(neighbour, c, 100, 100);
+		leave(neighbour, c);
+	}
+	host_finish(&host);
+	assert_int_equal(host_requests(&host, "cgroup-101"), 3);
+	assert_false(memmem(tenant_output(host_tenant(&host, "cgroup-101", 0))->ledger.data,
+			    tenant_output(host_tenant(&host, "cgroup-101", 0))->ledger.size, "too much is held", 16));
+	assert_int_equal(tenant_summary(host_tenant(&host, "cgroup-101", 0))->attempts, 2);
+	assert_int_equal(host_requests(&host, "cgroup-100"), 60);
+	assert_true(memmem(tenant_output(tenant)->ledger.data, tenant_output(tenant)->ledger.size, "too much is held", 16));
+	assert_in_range(tenant_memory(tenant), 0, 100000); /* all is given back */
+	host_done(&host);
+}
+
+/* Its share of remembered calls is full: it forgets its own, and nobody else's. */
+static void who_calls_most_forgets_its_own(void **state)
+{
+	struct tenant *tenant;
+	char body[32];
+
+	(void)state;
+	host_start(&host, TENANT_SPLIT_CGROUP);
+	host.options.max = 255;
+	host_open(&host);
+	charge_once(&host.sandbox[1], "{\"amount\":1}");
+	for (int i = 0; i < 8000; i++) {
+		snprintf(body, sizeof(body), "{\"n\":%d}", i);
+		host.sandbox[0].scene.connections = 0;
+		memset(host.sandbox[0].scene.ends, 0, sizeof(host.sandbox[0].scene.ends));
+		charge_once(&host.sandbox[0], body);
+	}
+	charge_once(&host.sandbox[1], "{\"amount\":1}");
+	tenant = host_tenant(&host, "cgroup-100", 0);
+	assert_in_range(tenant_memory(tenant), LIMIT_TENANTS_BYTES / 256 / 2, LIMIT_TENANTS_BYTES / 256 + 1000);
+	host_finish(&host);
+	assert_true(tenant_cannot_tell(tenant, "the oldest calls were forgotten for want of room"));
+	tenant = host_tenant(&host, "cgroup-101", 0);
+	assert_int_equal(tenant_summary(tenant)->findings[FINDING_DUP_AFTER_SUCCESS], 1);
+	assert_int_equal(tenant_summary(tenant)->incomplete_count, 0);
+	host_done(&host);
+}
+
+/* Thousands of cgroups with long paths, as one that makes its own can have: calls after them are named. */
+static void paths_of_cgroups_are_bounded(void **state)
+{
+	static char path[4096] = "/mine/";
+	struct sandbox *sandbox = &host.sandbox[0];
+	struct tenant *tenant;
+	uint32_t c;
+
+	(void)state;
+	memset(path + 6, 'p', sizeof(path) - 7);
+	host_start(&host, TENANT_SPLIT_UID);
+	host_open(&host);
+	c = scene_connect(&sandbox->scene, AGENT);
+	for (uint64_t id = 100; id < 10100; id++) {
+		host_name(&host, id, path);
+		sandbox->cgroup_id = id;
+		if (id % 100 == 0)
+			charge(sandbox, c, "{}");
+	}
+	host_name(&host, 99, "/the/last");
+	sandbox->cgroup_id = 99;
+	charge(sandbox, c, "{}");
+	leave(sandbox, c);
+	host_finish(&host);
+	tenant = host_tenant(&host, "uid-1000", 0);
+	assert_int_equal(host_requests(&host, "uid-1000"), 101);
+	assert_non_null(memmem(tenant_output(tenant)->ledger.data, tenant_output(tenant)->ledger.size, "\"cgroup\":\"/the/last\"", 20));
+	host_done(&host);
+}
+
 /* ---- what is not of a connection ---- */
 
 static void off_loopback_is_of_the_process(void **state)
@@ -703,6 +811,9 @@ int main(void)
 		cmocka_unit_test(the_quietest_makes_room_and_says_so),
 		cmocka_unit_test(an_idle_tenant_is_closed_and_may_come_back),
 		cmocka_unit_test(a_tenant_with_something_open_is_not_idle),
+		cmocka_unit_test(who_holds_all_it_can_leaves_as_much),
+		cmocka_unit_test(who_calls_most_forgets_its_own),
+		cmocka_unit_test(paths_of_cgroups_are_bounded),
 		cmocka_unit_test(off_loopback_is_of_the_process),
 		cmocka_unit_test(a_mark_is_everybodys),
 		cmocka_unit_test(flows_that_are_given_up_are_told),
