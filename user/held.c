@@ -8,6 +8,7 @@
 #include "held.h"
 
 #include <errno.h>
+#include <utlist.h>
 
 static const size_t block_bytes[HELD_CLASSES] = {256,  512,   1024,  2048, 4096,
 						 8192, 16384, 32768, 66560};
@@ -183,4 +184,49 @@ void held_heap_done(struct held_heap *heap, struct held_pool *pool)
 		held_free(pool, heap->items[i].held);
 	free(heap->items);
 	*heap = (struct held_heap){0};
+}
+
+int held_queue_reserve(struct held_queue *queue)
+{
+	return held_heap_reserve(&queue->late, queue->late.count + 1);
+}
+
+void held_queue_add(struct held_queue *queue, struct held *held)
+{
+	queue->count++;
+	if (queue->in_order && held_before(held, queue->in_order->prev)) /* prev of the first is the last */
+		held_heap_add(&queue->late, held);
+	else
+		DL_APPEND(queue->in_order, held);
+}
+
+struct held *held_queue_first(const struct held_queue *queue)
+{
+	struct held *late = queue->late.count ? queue->late.items[0].held : NULL;
+
+	return !late || (queue->in_order && held_before(queue->in_order, late)) ? queue->in_order : late;
+}
+
+struct held *held_queue_take(struct held_queue *queue)
+{
+	struct held *first = held_queue_first(queue);
+
+	queue->count--;
+	if (first == queue->in_order)
+		DL_DELETE(queue->in_order, first);
+	else
+		held_heap_remove(&queue->late, first);
+	return first;
+}
+
+void held_queue_done(struct held_queue *queue, struct held_pool *pool)
+{
+	while (queue->in_order) {
+		struct held *held = queue->in_order;
+
+		DL_DELETE(queue->in_order, held);
+		held_free(pool, held);
+	}
+	held_heap_done(&queue->late, pool);
+	queue->count = 0;
 }

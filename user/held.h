@@ -62,4 +62,27 @@ void held_heap_remove(struct held_heap *heap, struct held *held);
 /* Frees the items too. */
 void held_heap_done(struct held_heap *heap, struct held_pool *pool);
 
+/*
+ * ---- a queue in order of time ----
+ *
+ * Almost every event comes in order: such a one is put behind the others, and
+ * only one that is older than the last of them goes into the heap.
+ */
+struct held_queue {
+	struct held *in_order; /* linked, oldest first */
+	struct held_heap late;
+	size_t count;
+};
+
+/* Room for one more. 0 or -ENOMEM. */
+int held_queue_reserve(struct held_queue *queue);
+/* There must be room. */
+void held_queue_add(struct held_queue *queue, struct held *held);
+/* The oldest; NULL when there is none. */
+struct held *held_queue_first(const struct held_queue *queue);
+/* Takes the oldest, which there is. */
+struct held *held_queue_take(struct held_queue *queue);
+/* Frees what is in it too. */
+void held_queue_done(struct held_queue *queue, struct held_pool *pool);
+
 #endif

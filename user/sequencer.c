@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two heaps of events, oldest first: `young` is what the watermark still keeps
+ * Two lots of events, oldest first: `young` is what the watermark still keeps
  * back, `waiting` is what came out of it and rests on bytes that have not left.
  * Each flow lists its waiting events in the order in which they will leave.
  *
@@ -49,11 +49,12 @@ struct flow {
 };
 
 struct sequencer {
-	struct held_heap young;
+	struct held_queue young;
 	struct held_heap waiting;
 	struct held *ready; /* has left, to be handed out in this order */
 	struct held *lent;
 	struct flow *flows; /* hash by id */
+	struct flow *last_used; /* of them; NULL = none, or it is gone */
 	struct flow *ends;  /* hash by key */
 	struct flow *flows_by_use;
 	uint64_t arrivals;
@@ -104,6 +105,8 @@ static void flow_free(struct sequencer *sequencer, struct flow *flow)
 	if (flow->has_key)
 		HASH_DELETE(by_key, sequencer->ends, flow);
 	HASH_DELETE(by_id, sequencer->flows, flow);
+	if (sequencer->last_used == flow)
+		sequencer->last_used = NULL;
 	DL_DELETE(sequencer->flows_by_use, flow);
 	free(flow);
 }
@@ -165,11 +168,14 @@ static struct flow *flow_new(struct sequencer *sequencer, const struct wire_even
 
 static struct flow *flow_of(struct sequencer *sequencer, const struct wire_event *event)
 {
-	struct flow *flow;
+	struct flow *flow = sequencer->last_used;
 
+	if (flow && flow->id == event->flow)
+		return flow;
 	HASH_FIND(by_id, sequencer->flows, &event->flow, sizeof(event->flow), flow);
+	sequencer->last_used = flow ? flow : flow_new(sequencer, event);
 	if (!flow)
-		return flow_new(sequencer, event);
+		return sequencer->last_used;
 	if (flow->next) {
 		DL_DELETE(sequencer->flows_by_use, flow);
 		DL_APPEND(sequencer->flows_by_use, flow);
@@ -272,7 +278,8 @@ static struct held *first_of_knot(const struct flow *a, const struct flow *b)
 	return held_before(a->waiting, b->waiting) ? a->waiting : b->waiting;
 }
 
-static void leave(struct sequencer *sequencer, struct held *held)
+/* Its flow knows that it has left. */
+static void note_left(const struct held *held)
 {
 	const struct wire_event *event = &held->event;
 	struct flow *flow = held->flow;
@@ -288,8 +295,13 @@ static void leave(struct sequencer *sequencer, struct held *held)
 		flow->closed = true;
 	if (event->kind == WIRE_END)
 		flow->ended = true;
+}
+
+static void leave(struct sequencer *sequencer, struct held *held)
+{
+	note_left(held);
 	held_heap_remove(&sequencer->waiting, held);
-	DL_DELETE(flow->waiting, held);
+	DL_DELETE(held->flow->waiting, held);
 	DL_APPEND(sequencer->ready, held);
 }
 
@@ -339,18 +351,32 @@ static void flow_enlist(struct flow *flow, struct held *held)
 		DL_APPEND(flow->waiting, held);
 }
 
-/* Out of the watermark. */
-static void admit(struct sequencer *sequencer, struct held *held)
+/* Nothing waits at either end of its connection, and it need not: as if it had waited and been let go. */
+static bool goes_through(const struct held *held)
 {
+	const struct flow *flow = held->flow;
+
+	return !flow->waiting && !(flow->peer && flow->peer->waiting) && !flow->complete &&
+	       !rests_on_own_bytes(held) && !rests_on_peer(held);
+}
+
+/* Out of the watermark. */
+static void admit(struct sequencer *sequencer)
+{
+	struct held *held = held_queue_take(&sequencer->young);
 	struct flow *flow;
 
-	held_heap_remove(&sequencer->young, held);
 	flow = is_of_process(&held->event) ? NULL : flow_of(sequencer, &held->event);
 	if (!flow) { /* or out of memory: then in order of time alone */
 		DL_APPEND(sequencer->ready, held);
 		return;
 	}
 	held->flow = flow;
+	if (held->event.kind != WIRE_END && goes_through(held)) {
+		note_left(held);
+		DL_APPEND(sequencer->ready, held);
+		return;
+	}
 	if (held->event.kind == WIRE_END)
 		flow->complete = true;
 	flow_enlist(flow, held);
@@ -369,11 +395,11 @@ static void force(struct sequencer *sequencer, struct held *held)
 	settle(sequencer, flow);
 }
 
-static uint64_t due_ns(const struct held_heap *heap, uint64_t delay_ns)
+static uint64_t due_ns(const struct held *oldest, uint64_t delay_ns)
 {
 	uint64_t due;
 
-	if (!heap->count || __builtin_add_overflow(heap->items[0].when_ns, delay_ns, &due))
+	if (!oldest || __builtin_add_overflow(oldest->event.when_ns, delay_ns, &due))
 		return UINT64_MAX;
 	return due;
 }
@@ -381,20 +407,21 @@ static uint64_t due_ns(const struct held_heap *heap, uint64_t delay_ns)
 /* Does whatever comes next, if it is due. */
 static bool step(struct sequencer *sequencer, uint64_t now_ns)
 {
-	struct held_heap *young = &sequencer->young, *waiting = &sequencer->waiting;
+	const struct held *young = held_queue_first(&sequencer->young);
+	const struct held_heap *waiting = &sequencer->waiting;
 	bool crowded = sequencer->held_bytes > LIMIT_HELD_BYTES;
 	uint64_t admit_ns = due_ns(young, SEQUENCER_WATERMARK_NS);
-	uint64_t force_ns = due_ns(waiting, SEQUENCER_HOLD_NS);
+	uint64_t force_ns = due_ns(waiting->count ? waiting->items[0].held : NULL, SEQUENCER_HOLD_NS);
 
-	if (waiting->count && (crowded || !young->count || force_ns <= admit_ns)) {
+	if (waiting->count && (crowded || !young || force_ns <= admit_ns)) {
 		if (!crowded && force_ns > now_ns)
 			return false;
 		force(sequencer, waiting->items[0].held);
 		return true;
 	}
-	if (!young->count || (!crowded && admit_ns > now_ns))
+	if (!young || (!crowded && admit_ns > now_ns))
 		return false;
-	admit(sequencer, young->items[0].held);
+	admit(sequencer);
 	return true;
 }
 
@@ -411,7 +438,7 @@ void sequencer_free(struct sequencer *sequencer)
 		return;
 	while (sequencer->flows_by_use)
 		flow_free(sequencer, sequencer->flows_by_use);
-	held_heap_done(&sequencer->young, &sequencer->pool);
+	held_queue_done(&sequencer->young, &sequencer->pool);
 	held_heap_done(&sequencer->waiting, &sequencer->pool);
 	while (sequencer->ready) {
 		struct held *held = sequencer->ready;
@@ -427,18 +454,17 @@ void sequencer_free(struct sequencer *sequencer)
 int sequencer_push(struct sequencer *sequencer, const struct wire_event *event,
 		   struct bytes payload)
 {
-	size_t young = sequencer->young.count + 1;
 	struct held *held;
 
 	/* Room for the day when all that is young waits, so that pulling cannot fail. */
-	if (held_heap_reserve(&sequencer->young, young) ||
-	    held_heap_reserve(&sequencer->waiting, sequencer->waiting.count + young))
+	if (held_queue_reserve(&sequencer->young) ||
+	    held_heap_reserve(&sequencer->waiting, sequencer->waiting.count + sequencer->young.count + 1))
 		return -ENOMEM;
 	held = held_new(&sequencer->pool, event, payload);
 	if (!held)
 		return -ENOMEM;
 	held->arrival = sequencer->arrivals++;
-	held_heap_add(&sequencer->young, held);
+	held_queue_add(&sequencer->young, held);
 	sequencer->held_count++;
 	sequencer->held_bytes += sizeof(held->event) + payload.size;
 	return 0;
@@ -492,7 +518,7 @@ size_t sequencer_held_bytes(const struct sequencer *sequencer)
 
 uint64_t sequencer_oldest_ns(const struct sequencer *sequencer)
 {
-	const struct held *young = sequencer->young.count ? sequencer->young.items[0].held : NULL;
+	const struct held *young = held_queue_first(&sequencer->young);
 	const struct held *oldest = sequencer->waiting.count ? sequencer->waiting.items[0].held : young;
 	const struct held *ready;
 

@@ -94,6 +94,52 @@ static void room_for_more_than_memory_is_refused_and_changes_nothing(void **stat
 	held_pool_done(&pool);
 }
 
+/* Most come in order, some late by a little, one far too early for what follows it. */
+static void the_queue_gives_the_oldest_whatever_came_late(void **state)
+{
+	struct held_pool pool = {0};
+	struct held_queue queue = {0};
+	uint32_t random = 11;
+	uint64_t last = 0;
+
+	(void)state;
+	assert_null(held_queue_first(&queue));
+	for (uint64_t i = 1; i <= 4000; i++) {
+		uint64_t when_ns = i * 10 - (i % 7 == 0 ? pick(&random, 60) : 0) + (i == 2000 ? 5000 : 0);
+
+		assert_int_equal(held_queue_reserve(&queue), 0);
+		held_queue_add(&queue, make_at(&pool, when_ns));
+		/* What is let out is old enough for nothing earlier to follow. */
+		while (held_queue_first(&queue) && held_queue_first(&queue)->event.when_ns + 100 < i * 10) {
+			struct held *held = held_queue_take(&queue);
+
+			assert_true(held->event.when_ns >= last);
+			last = held->event.when_ns;
+			held_free(&pool, held);
+		}
+	}
+	assert_true(queue.count > 0 && queue.count < 600);
+	held_queue_done(&queue, &pool);
+	assert_null(held_queue_first(&queue));
+	held_pool_done(&pool);
+}
+
+static void an_event_in_order_does_not_go_through_the_heap(void **state)
+{
+	struct held_pool pool = {0};
+	struct held_queue queue = {0};
+
+	(void)state;
+	for (uint64_t i = 1; i <= 100; i++) {
+		assert_int_equal(held_queue_reserve(&queue), 0);
+		held_queue_add(&queue, make_at(&pool, i == 100 ? 50 : i));
+	}
+	assert_int_equal(queue.count, 100);
+	assert_int_equal(queue.late.count, 1);
+	held_queue_done(&queue, &pool);
+	held_pool_done(&pool);
+}
+
 static void memory_kept_for_reuse_has_a_cap(void **state)
 {
 	static const uint8_t payload[60000];
@@ -119,6 +165,8 @@ int main(void)
 		cmocka_unit_test(the_heap_stays_a_heap_whatever_is_taken_out),
 		cmocka_unit_test(a_heap_frees_what_it_still_holds),
 		cmocka_unit_test(room_for_more_than_memory_is_refused_and_changes_nothing),
+		cmocka_unit_test(the_queue_gives_the_oldest_whatever_came_late),
+		cmocka_unit_test(an_event_in_order_does_not_go_through_the_heap),
 		cmocka_unit_test(memory_kept_for_reuse_has_a_cap),
 	};
 
