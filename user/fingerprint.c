@@ -185,31 +185,39 @@ static int add_query(struct fingerprinter *fingerprinter, const struct call *cal
 	return err ? err : digest_add_field(fingerprinter->hash, query);
 }
 
-/*
- * JSON enters as the text that is compared, without the key's member, as if
- * that had never been there; everything else by the hash that is known.
- */
-static int add_body(struct digest_state *hash, const struct call *call, struct bytes text,
-		    struct bytes key_member)
+/* What is compared of a body: its text, and how it got there. */
+struct compared {
+	struct bytes text;
+	bool is_whole;
+	struct bytes key_member; /* of text; empty = none */
+};
+
+static bool is_text(const struct call *call, const struct compared *compared)
 {
-	struct bytes before = text, after = {0}, sha = {call->sha.byte, DIGEST_BYTES};
+	return call->canon == CANONICAL_JSON && compared->text.size;
+}
+
+/*
+ * JSON by the text that is compared, without the key's member, as if that had
+ * never been there: only where something is missing has it to be hashed again.
+ */
+static int hash_body(struct digest_state *hash, const struct call *call, const struct compared *compared,
+		     struct digest *ret_digest)
+{
+	struct bytes before, after = compared->text;
 	int err;
 
-	if (call->canon != CANONICAL_JSON || !text.size) {
-		err = digest_add_field(hash, BYTES("hash"));
-		return err ? err : digest_add_field(hash, sha);
-	}
-	if (key_member.size) {
-		after = text;
-		before = bytes_take(&after, (size_t)(key_member.data - text.data));
-		bytes_take(&after, key_member.size);
-	}
-	err = digest_add_field(hash, BYTES("text"));
-	if (!err)
-		err = digest_add_number(hash, before.size + after.size);
+	*ret_digest = call->sha;
+	if (!is_text(call, compared) || (compared->is_whole && !compared->key_member.size))
+		return 0;
+	before = bytes_take(&after, compared->key_member.size ? (size_t)(compared->key_member.data - after.data) : after.size);
+	bytes_take(&after, compared->key_member.size);
+	err = digest_start(hash);
 	if (!err)
 		err = digest_add(hash, before);
-	return err ? err : digest_add(hash, after);
+	if (!err)
+		err = digest_add(hash, after);
+	return err ? err : digest_finish(hash, ret_digest);
 }
 
 /* Every line of a name, in order: its name, then its value. */
@@ -233,15 +241,19 @@ static int add_tenant_headers(struct digest_state *hash, const struct http_head 
 	return err;
 }
 
-static int make_fingerprint(struct fingerprinter *fingerprinter, struct call *call,
-			    struct bytes text, struct bytes key_member)
+static int make_fingerprint(struct fingerprinter *fingerprinter, struct call *call, const struct compared *compared)
 {
-	int err = add_target(fingerprinter->hash, call, BYTES("exact"), call->path);
+	struct digest body;
+	int err = hash_body(fingerprinter->hash, call, compared, &body);
 
+	if (!err)
+		err = add_target(fingerprinter->hash, call, BYTES("exact"), call->path);
 	if (!err)
 		err = add_query(fingerprinter, call);
 	if (!err)
-		err = add_body(fingerprinter->hash, call, text, key_member);
+		err = digest_add_field(fingerprinter->hash, is_text(call, compared) ? BYTES("text") : BYTES("hash"));
+	if (!err)
+		err = digest_add_field(fingerprinter->hash, (struct bytes){body.byte, DIGEST_BYTES});
 	if (!err)
 		err = add_tenant_headers(fingerprinter->hash, call->head);
 	if (!err)
@@ -321,9 +333,9 @@ static int make_retry_hint(struct buffer *text, struct call *call)
 }
 
 int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
-		     struct bytes canonical_text)
+		     struct bytes canonical_text, bool is_whole)
 {
-	struct bytes key_member = {0};
+	struct compared compared = {.text = canonical_text, .is_whole = is_whole};
 	int err;
 
 	call->has_fingerprint = call->has_prompt_fingerprint = false;
@@ -334,9 +346,9 @@ int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
 	if (!err)
 		err = idempotency_key(call, &fingerprinter->key);
 	if (!err)
-		err = idempotency_body_key(call, canonical_text, &fingerprinter->key, &key_member);
+		err = idempotency_body_key(call, canonical_text, &fingerprinter->key, &compared.key_member);
 	if (!err && call->head && call->has_sha)
-		err = make_fingerprint(fingerprinter, call, canonical_text, key_member);
+		err = make_fingerprint(fingerprinter, call, &compared);
 	if (!err && call->head && call->has_model_key)
 		err = make_prompt_fingerprint(fingerprinter, call);
 	if (!err && call->idem_state == IDEM_PRESENT)

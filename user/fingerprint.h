@@ -4,7 +4,7 @@
  *
  * fingerprint = SHA-256 over length-prefixed fields: the word "exact", server
  * (netns inode unless class is llm, destination port, host with loopback
- * spellings folded to "loopback"), method, path, sorted query, canonical body,
+ * spellings folded to "loopback"), method, path, sorted query, SHA-256 of the canonical body,
  * tenant headers (Stripe-Account, OpenAI-Organization, OpenAI-Project,
  * anthropic-workspace, X-Amz-Target, Mcp-Method, Mcp-Name, X-HTTP-Method-Override and its kin).
  * prompt fingerprint, of model calls = the word "prompt", the same server fields,
@@ -34,15 +34,16 @@ const struct secret_rules *fingerprinter_secrets(const struct fingerprinter *fin
  * head or no call->sha, and has_prompt_fingerprint where there is no model_key.
  *
  * canonical_text: the text that attempts are compared by (canonical.h, less
- * what classify_comparable_text() takes out). It enters the fingerprint where
+ * what classify_comparable_text() takes out). Its hash enters the fingerprint where
  * call->canon is CANONICAL_JSON, without the member that held the key; for
- * every other kind call->sha does. call->class must be known.
+ * every other kind call->sha does. is_whole: nothing was taken out of it, so call->sha
+ * is its hash; false does no harm. call->class must be known.
  *
  * retry_hint always, and idem where the key was not a plain slice of the head,
  * are lent: valid until the next fingerprint_call().
  */
 int fingerprint_call(struct fingerprinter *fingerprinter, struct call *call,
-		     struct bytes canonical_text);
+		     struct bytes canonical_text, bool is_whole);
 
 /* call->key_scope alone, of a call whose principal and key are known. 0 or -ENOMEM. */
 int fingerprint_key_scope(struct fingerprinter *fingerprinter, struct call *call);

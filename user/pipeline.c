@@ -137,11 +137,12 @@ static void enter(const struct pipeline *pipeline, enum profile_stage stage)
 /* Class first: which members of a body are volatile depends on the protocol that was recognised. */
 static void identify(struct pipeline *pipeline, struct call *call)
 {
-	struct bytes text;
+	struct bytes text, whole;
 	int changed;
 
 	enter(pipeline, PROFILE_BODY);
-	lost(pipeline, call_body_canonical(&pipeline->body, call, &text));
+	lost(pipeline, call_body_canonical(&pipeline->body, call, &whole));
+	text = whole;
 	enter(pipeline, PROFILE_CLASS);
 	lost(pipeline, classify_call(pipeline->classifier, call));
 	lost(pipeline, model_keys_call(pipeline->model_keys, call, text));
@@ -153,7 +154,7 @@ static void identify(struct pipeline *pipeline, struct call *call)
 	lost(pipeline, changed < 0 ? changed : 0);
 	text = apply_masks(pipeline, call, text);
 	enter(pipeline, PROFILE_FINGERPRINT);
-	lost(pipeline, fingerprint_call(pipeline->fingerprinter, call, text));
+	lost(pipeline, fingerprint_call(pipeline->fingerprinter, call, text, text.data == whole.data));
 	keep(pipeline, call);
 }
 

@@ -31,7 +31,7 @@ static int tear_down(void **state)
 
 static void print(struct call_build *build, const char *text)
 {
-	assert_int_equal(fingerprint_call(fingerprinter, &build->call, bytes_of_string(text)), 0);
+	assert_int_equal(fingerprint_call(fingerprinter, &build->call, bytes_of_string(text), false), 0);
 }
 
 /* A JSON call with that one header; both may be NULL. */
@@ -408,6 +408,30 @@ static void compares_json_by_the_text_it_is_given(void **state)
 	assert_same(&a, &b);
 }
 
+/* The hash of a whole text is taken over, and a key in it is taken out all the same. */
+static void knows_the_hash_of_a_whole_text(void **state)
+{
+	static const char *const texts[] = {"{\"amount\":1}", "{\"amount\":1,\"requestId\":\"one\"}"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct call_build a, b;
+
+		call_build_init(&a);
+		call_build_body(&a, CANONICAL_JSON, texts[i]);
+		b = a;
+		print(&a, texts[i]);
+		assert_int_equal(fingerprint_call(fingerprinter, &b.call, bytes_of_string(texts[i]), true), 0);
+		assert_same(&a, &b);
+		b.call.sha.byte[0] ^= 1;
+		assert_int_equal(fingerprint_call(fingerprinter, &b.call, bytes_of_string(texts[i]), true), 0);
+		if (i == 0) /* it was not hashed again */
+			assert_differ(&a, &b);
+		else
+			assert_same(&a, &b);
+	}
+}
+
 /* A body over the cap is not held: its raw hash is all there is. */
 static void compares_a_body_that_is_not_held_by_its_hash(void **state)
 {
@@ -612,7 +636,7 @@ static void salts_principals_but_not_fingerprints(void **state)
 	assert_non_null(other);
 	print_key("Bearer sk_test_1", NULL, "{}", &a);
 	b = a;
-	assert_int_equal(fingerprint_call(other, &b.call, BYTES("{}")), 0);
+	assert_int_equal(fingerprint_call(other, &b.call, BYTES("{}"), false), 0);
 	assert_same(&a, &b);
 	assert_false(digest_equal(&a.call.principal, &b.call.principal));
 	fingerprinter_free(other);
@@ -771,6 +795,7 @@ int main(void)
 		cmocka_unit_test(counts_the_body),
 		cmocka_unit_test(gives_the_same_body_the_same_fingerprint),
 		cmocka_unit_test(compares_json_by_the_text_it_is_given),
+		cmocka_unit_test(knows_the_hash_of_a_whole_text),
 		cmocka_unit_test(compares_a_body_that_is_not_held_by_its_hash),
 		cmocka_unit_test(makes_no_fingerprint_of_what_was_not_seen),
 		cmocka_unit_test(never_counts_a_header_key),
