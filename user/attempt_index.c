@@ -8,7 +8,9 @@
 
 #include <errno.h>
 
-static uint32_t home_of(const struct attempt_index *index, const struct short_digest *digest,
+#define SLOT_BYTES (sizeof(uint32_t) + sizeof(uint8_t))
+
+static uint64_t hash_of(const struct attempt_index *index, const struct short_digest *digest,
 			const struct attempt_facts *facts)
 {
 	uint64_t hash;
@@ -16,22 +18,43 @@ static uint32_t home_of(const struct attempt_index *index, const struct short_di
 	memcpy(&hash, digest->byte, sizeof(hash));
 	if (!index->across_processes)
 		hash ^= (((uint64_t)facts->process << 32) ^ facts->tgid) * 0x9e3779b97f4a7c15ULL;
-	return (uint32_t)(hash ^ (hash >> 32)) & index->mask;
+	return hash ^ (hash >> 32);
+}
+
+static uint32_t home_of(const struct attempt_index *index, uint64_t hash)
+{
+	return (uint32_t)hash & index->mask;
+}
+
+/* Of the half of the hash that says nothing of the home. */
+static uint8_t tag_of(uint64_t hash)
+{
+	return (uint8_t)(hash >> 32);
 }
 
 uint32_t *attempt_index_find(const struct attempt_index *index, const struct short_digest *digest,
 			     const struct attempt_facts *facts)
 {
-	for (uint32_t i = home_of(index, digest, facts);; i = (i + 1) & index->mask) {
+	uint64_t hash = hash_of(index, digest, facts);
+
+	for (uint32_t i = home_of(index, hash);; i = (i + 1) & index->mask) {
 		const struct attempt *there;
 
 		if (index->slot[i] == 0)
 			return &index->slot[i];
+		if (index->tag[i] != tag_of(hash)) /* 255 of 256 others: its memory is far away */
+			continue;
 		there = remembered_at(index->remembered, index->slot[i]);
 		if (memcmp(attempt_digest(there, index->bond), digest, sizeof(*digest)) == 0 &&
 		    (index->across_processes || attempts_share_process(&there->facts, facts)))
 			return &index->slot[i];
 	}
+}
+
+static void put(struct attempt_index *index, uint32_t *slot, const struct attempt *attempt)
+{
+	*slot = attempt->ref;
+	index->tag[slot - index->slot] = tag_of(hash_of(index, attempt_digest(attempt, index->bond), &attempt->facts));
 }
 
 int attempt_index_reserve(struct attempt_index *index)
@@ -41,27 +64,28 @@ int attempt_index_reserve(struct attempt_index *index)
 
 	if (old.slot && old.count < (old.mask + 1) / 3 * 2)
 		return 0;
-	index->slot = calloc(slots, sizeof(*index->slot));
+	index->slot = calloc(slots, SLOT_BYTES);
 	if (!index->slot) {
 		*index = old;
 		return -ENOMEM;
 	}
+	index->tag = (uint8_t *)(index->slot + slots);
 	index->mask = slots - 1;
 	for (uint32_t i = 0; old.slot && i <= old.mask; i++) {
 		const struct attempt *there = remembered_at(index->remembered, old.slot[i]);
 
 		if (there)
-			*attempt_index_find(index, attempt_digest(there, index->bond), &there->facts) = old.slot[i];
+			put(index, attempt_index_find(index, attempt_digest(there, index->bond), &there->facts), there);
 	}
 	free(old.slot);
-	index->remembered->bytes += (slots - (old.slot ? old.mask + 1 : 0)) * sizeof(*index->slot);
+	index->remembered->bytes += (slots - (old.slot ? old.mask + 1 : 0)) * SLOT_BYTES;
 	return 0;
 }
 
-void attempt_index_set(struct attempt_index *index, uint32_t *slot, uint32_t ref)
+void attempt_index_set(struct attempt_index *index, uint32_t *slot, const struct attempt *attempt)
 {
 	index->count += *slot == 0;
-	*slot = ref;
+	put(index, slot, attempt);
 }
 
 void attempt_index_clear(struct attempt_index *index, const uint32_t *slot)
@@ -71,12 +95,13 @@ void attempt_index_clear(struct attempt_index *index, const uint32_t *slot)
 	index->count--;
 	for (uint32_t i = (hole + 1) & index->mask; index->slot[i]; i = (i + 1) & index->mask) {
 		const struct attempt *there = remembered_at(index->remembered, index->slot[i]);
-		uint32_t home = home_of(index, attempt_digest(there, index->bond), &there->facts);
+		uint32_t home = home_of(index, hash_of(index, attempt_digest(there, index->bond), &there->facts));
 
 		/* It stays if its home lies behind the hole. */
 		if (((i - home) & index->mask) < ((i - hole) & index->mask))
 			continue;
 		index->slot[hole] = index->slot[i];
+		index->tag[hole] = index->tag[i];
 		hole = i;
 	}
 	index->slot[hole] = 0;

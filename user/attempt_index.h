@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From a digest to the newest attempt that has it, in the current window. An
- * open table of refs, 4 bytes a slot, since a million attempts with two digests
+ * open table of refs, 5 bytes a slot, since a million attempts with two digests
  * each have to fit: a table of chained handles would take more memory than the
  * attempts do. Private to attempts.c.
  */
@@ -15,6 +15,7 @@ struct attempt_index {
 	enum bond bond;
 	bool across_processes; /* false: the digests of two processes are two */
 	uint32_t *slot;	       /* refs; 0 = empty */
+	uint8_t *tag;	       /* behind them, one a slot: which attempts are not worth a look */
 	uint32_t mask;	       /* slots - 1 */
 	uint32_t count;
 };
@@ -28,7 +29,7 @@ uint32_t *attempt_index_find(const struct attempt_index *index, const struct sho
 /* Room for one more. 0 or -ENOMEM. */
 int attempt_index_reserve(struct attempt_index *index);
 /* slot came from attempt_index_find(). */
-void attempt_index_set(struct attempt_index *index, uint32_t *slot, uint32_t ref);
+void attempt_index_set(struct attempt_index *index, uint32_t *slot, const struct attempt *attempt);
 void attempt_index_clear(struct attempt_index *index, const uint32_t *slot);
 /* Forgets all: a new window. */
 void attempt_index_empty(struct attempt_index *index);

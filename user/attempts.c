@@ -43,9 +43,22 @@ static void leave_family(struct attempts *attempts, const struct attempt *attemp
 	family_pool_give_back(&attempts->families, attempt->family[bond]);
 }
 
+static struct attempt *oldest(const struct attempts *attempts)
+{
+	return attempts_at(attempts, attempts->remembered.first);
+}
+
+/* Out of its families, not out of the indexes. */
+static void drop_oldest(struct attempts *attempts)
+{
+	for (int bond = 0; bond < BOND_COUNT; bond++)
+		leave_family(attempts, oldest(attempts), bond);
+	remembered_drop_oldest(&attempts->remembered);
+}
+
 static void forget_oldest(struct attempts *attempts)
 {
-	struct attempt *attempt = attempts_at(attempts, attempts->remembered.first);
+	const struct attempt *attempt = oldest(attempts);
 
 	for (int bond = 0; bond < BOND_COUNT; bond++) {
 		const struct short_digest *digest = attempt_digest(attempt, bond);
@@ -56,9 +69,8 @@ static void forget_oldest(struct attempts *attempts)
 		slot = attempt_index_find(&attempts->index[bond], digest, &attempt->facts);
 		if (*slot == attempt->ref)
 			attempt_index_clear(&attempts->index[bond], slot);
-		leave_family(attempts, attempt, bond);
 	}
-	remembered_drop_oldest(&attempts->remembered);
+	drop_oldest(attempts);
 }
 
 void attempts_free(struct attempts *attempts)
@@ -66,7 +78,7 @@ void attempts_free(struct attempts *attempts)
 	if (!attempts)
 		return;
 	while (attempts->remembered.count)
-		forget_oldest(attempts);
+		drop_oldest(attempts);
 	for (int bond = 0; bond < BOND_COUNT; bond++)
 		attempt_index_done(&attempts->index[bond]);
 	family_pool_done(&attempts->families);
@@ -336,7 +348,7 @@ static void commit(struct attempts *attempts, struct attempt *attempt, const uin
 		if (!digest)
 			continue;
 		slot = attempt_index_find(&attempts->index[bond], digest, &attempt->facts);
-		attempt_index_set(&attempts->index[bond], slot, attempt->ref);
+		attempt_index_set(&attempts->index[bond], slot, attempt);
 		attempt->family[bond] = families[bond];
 		if (families[bond])
 			family_add(attempts_family(attempts, attempt, bond), remembered, attempt);
