@@ -253,6 +253,14 @@ bench: setup $(BUILD)/tests/bench/talk ## what it costs against bare and other t
 	@RUNLEVEL=1 tools/install-packages $(BENCH_PACKAGES)
 	@/usr/bin/python3 tests/bench/bench.py $(BENCH)
 
+.PHONY: bench-stages
+bench-stages: all $(BUILD)/tests/bench/exchanges ## what each stage of the collector takes, by replayed recordings: BENCH="--rounds 5 --no-callgrind"
+	@/usr/bin/python3 tests/bench/stages.py $(BENCH)
+
+.PHONY: bench-growth
+bench-growth: all $(BUILD)/tests/bench/exchanges ## what an exchange costs among many connections, and with many calls remembered
+	@/usr/bin/python3 tests/bench/growth.py $(BENCH)
+
 .PHONY: bench-memory
 bench-memory: $(BUILD)/tests/unit/attempts_memory_test ## what a million remembered calls take, in each mix
 	@$< 1000000

@@ -144,10 +144,13 @@ int canonical_make(struct bytes content_type, struct bytes body, struct canonica
 	struct media_type media = media_type_of(content_type);
 	enum canonical_kind kind = kind_of_type(media.type);
 
-	*ret_canonical =
-		(struct canonical){.text = ret_canonical->text, .spare = ret_canonical->spare};
+	*ret_canonical = (struct canonical){
+		.text = ret_canonical->text, .spare = ret_canonical->spare, .order = ret_canonical->order};
 	use_again(&ret_canonical->text);
 	use_again(&ret_canonical->spare);
+	use_again(&ret_canonical->order.open);
+	use_again(&ret_canonical->order.kept);
+	use_again(&ret_canonical->order.objects);
 	ret_canonical->kind = body.size ? kind : CANONICAL_NONE;
 	if (ret_canonical->kind == CANONICAL_NONE || kind == CANONICAL_RAW)
 		return 0;
@@ -166,4 +169,5 @@ void canonical_done(struct canonical *canonical)
 		return;
 	buffer_done(&canonical->text);
 	buffer_done(&canonical->spare);
+	order_done(&canonical->order);
 }

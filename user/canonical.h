@@ -10,7 +10,7 @@
 #ifndef NIGHTCLERK_CANONICAL_H
 #define NIGHTCLERK_CANONICAL_H
 
-#include "bytes.h"
+#include "canonical_order.h"
 
 enum canonical_kind {
 	CANONICAL_NONE,	     /* no body: the empty text */
@@ -30,7 +30,8 @@ struct canonical {
 	bool duplicate_key;	/* an object held one name twice; all members were kept */
 	bool lone_surrogate;	/* kept as \udxxx */
 	struct buffer text;	/* RAW and NONE: empty, use the body itself */
-	struct buffer spare;	/* private: work space that is used again */
+	struct buffer spare;	/* private: work space that is used again, */
+	struct order order;	/* and this too */
 };
 
 /*

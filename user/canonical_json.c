@@ -33,7 +33,7 @@ struct reading {
 	struct buffer *out;
 	size_t base; /* where our text starts in out */
 	struct canonical *flags;
-	struct order order;
+	struct order *order;
 	unsigned int depth;
 	struct level levels[LIMIT_JSON_DEPTH];
 };
@@ -76,8 +76,11 @@ static const char *make_room(struct reading *r, size_t more)
 
 static void skip_space(struct reading *r)
 {
-	while (r->at < r->end && ascii_is_json_space(*r->at))
-		r->at++;
+	const uint8_t *at = r->at;
+
+	while (at < r->end && *at <= ' ' && ascii_is_json_space(*at)) /* mostly there is none */
+		at++;
+	r->at = at;
 }
 
 /* ---- strings ---- */
@@ -448,7 +451,7 @@ static const char *take_name(struct reading *r)
 	why = take_string(r);
 	if (why)
 		return why;
-	if (order_member(&r->order, text_start(r), object, start, position(r) - start - 2))
+	if (order_member(r->order, text_start(r), object, start, position(r) - start - 2))
 		return canonical_out_of_memory;
 	skip_space(r);
 	if (peek(r) != ':')
@@ -462,7 +465,7 @@ static const char *close_level(struct reading *r)
 	struct level *level = &r->levels[--r->depth];
 
 	put(r, *r->at++);
-	if (level->is_object && order_close(&r->order, text_start(r), &level->object, position(r)))
+	if (level->is_object && order_close(r->order, text_start(r), &level->object, position(r)))
 		return canonical_out_of_memory;
 	return NULL;
 }
@@ -478,7 +481,7 @@ static const char *open_level(struct reading *r, bool *ret_open)
 	level = &r->levels[r->depth++];
 	level->is_object = is_object;
 	if (is_object)
-		order_open(&r->order, position(r), &level->object);
+		order_open(r->order, position(r), &level->object);
 	put(r, *r->at++);
 	skip_space(r);
 	if (peek(r) == (is_object ? '}' : ']'))
@@ -525,7 +528,7 @@ static const char *take_ends(struct reading *r, bool *ret_more)
 		if (c != ',' && c != (level->is_object ? '}' : ']'))
 			return "comma or end missing";
 		if (level->is_object)
-			order_member_end(&r->order, position(r));
+			order_member_end(r->order, position(r));
 		if (c == ',') {
 			*ret_more = true;
 			put(r, *r->at++);
@@ -572,15 +575,15 @@ const char *canonical_json(struct bytes text, struct canonical *flags, struct bu
 	r.base = out->size;
 	r.to = out->data + out->size;
 	r.flags = flags;
-	r.order = (struct order){0};
+	r.order = &flags->order;
+	order_clear(r.order);
 	r.depth = 0;
 	why = take_text(&r);
 	out->size = (size_t)(r.to - out->data);
-	if (!why && order_apply(&r.order, out, r.base, &flags->spare))
+	if (!why && order_apply(r.order, out, r.base, &flags->spare))
 		why = canonical_out_of_memory;
 	if (why)
 		out->size = r.base;
-	flags->duplicate_key |= r.order.duplicate;
-	order_done(&r.order);
+	flags->duplicate_key |= r.order->duplicate;
 	return why;
 }

@@ -314,6 +314,14 @@ int order_apply(struct order *order, struct buffer *out, size_t base, struct buf
 	return 0;
 }
 
+void order_clear(struct order *order)
+{
+	buffer_clear(&order->open);
+	buffer_clear(&order->kept);
+	buffer_clear(&order->objects);
+	order->duplicate = false;
+}
+
 void order_done(struct order *order)
 {
 	buffer_done(&order->open);

@@ -44,6 +44,8 @@ int order_close(struct order *order, const uint8_t *text, const struct order_obj
  * work space; the two may change memory. 0 or -ENOMEM.
  */
 int order_apply(struct order *order, struct buffer *out, size_t base, struct buffer *spare);
+/* For another text: the memory stays. */
+void order_clear(struct order *order);
 void order_done(struct order *order);
 
 #endif

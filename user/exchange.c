@@ -360,14 +360,14 @@ void exchange_answer_hole(struct exchange *exchange, uint64_t length)
 /* Who says that the answer is a stored one: seen in the field, no standard names it. */
 static bool says_replayed(const struct http_head *head)
 {
-	static const char *const names[] = {"Idempotent-Replayed", "Idempotency-Replayed", "Request-Idempotency",
-					    "X-Idempotency-Replayed", "X-Idempotent-Replayed"};
+	static const struct bytes names[] = {BYTES("Idempotent-Replayed"), BYTES("Idempotency-Replayed"), BYTES("Request-Idempotency"),
+					    BYTES("X-Idempotency-Replayed"), BYTES("X-Idempotent-Replayed")};
 	const struct http_field *field = http_head_find(head, BYTES("X-Idempotency-Status"));
 
 	if (field && bytes_equal_nocase(field->value, BYTES("replayed")))
 		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		field = http_head_find(head, bytes_of_string(names[i]));
+		field = http_head_find(head, names[i]);
 		if (field && bytes_equal_nocase(field->value, BYTES("true")))
 			return true;
 	}

@@ -28,20 +28,20 @@ struct fingerprinter {
 };
 
 /* Whom a call is for, what it is to do, and to what or to which part of it. */
-static const char *const tenant_headers[] = {
-	"stripe-account", "openai-organization", "openai-project", "anthropic-workspace",
-	"x-amz-target",	  "mcp-method",		 "mcp-name",	   "x-http-method-override",
-	"x-http-method",  "x-method-override",
-	"soapaction",	  "destination",	 "depth", /* RFC 4918: COPY, MOVE */
-	"content-range",  "upload-offset",	 "upload-length",  "upload-metadata", /* tus */
-	"x-goog-upload-command", "x-goog-upload-offset",
-	"x-amz-copy-source", "x-amz-copy-source-range", "x-ms-copy-source", "x-ms-range",
-	"dropbox-api-arg",
+static const struct bytes tenant_headers[] = {
+	BYTES("stripe-account"), BYTES("openai-organization"), BYTES("openai-project"), BYTES("anthropic-workspace"),
+	BYTES("x-amz-target"),	  BYTES("mcp-method"),		 BYTES("mcp-name"),	   BYTES("x-http-method-override"),
+	BYTES("x-http-method"),  BYTES("x-method-override"),
+	BYTES("soapaction"),	  BYTES("destination"),	 BYTES("depth"), /* RFC 4918: COPY, MOVE */
+	BYTES("content-range"),  BYTES("upload-offset"),	 BYTES("upload-length"),  BYTES("upload-metadata"), /* tus */
+	BYTES("x-goog-upload-command"), BYTES("x-goog-upload-offset"),
+	BYTES("x-amz-copy-source"), BYTES("x-amz-copy-source-range"), BYTES("x-ms-copy-source"), BYTES("x-ms-range"),
+	BYTES("dropbox-api-arg"),
 };
 
-static const char *const retry_markers[] = {
-	"x-stainless-retry-count", "amz-sdk-invocation-id", "amz-sdk-request",
-	"x-slack-retry-num",	   "x-slack-retry-reason",  "x-github-delivery",
+static const struct bytes retry_markers[] = {
+	BYTES("x-stainless-retry-count"), BYTES("amz-sdk-invocation-id"), BYTES("amz-sdk-request"),
+	BYTES("x-slack-retry-num"),	   BYTES("x-slack-retry-reason"),  BYTES("x-github-delivery"),
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -226,7 +226,7 @@ static int add_tenant_headers(struct digest_state *hash, const struct http_head 
 	int err = 0;
 
 	for (size_t i = 0; i < COUNT_OF(tenant_headers); i++) {
-		struct bytes name = bytes_of_string(tenant_headers[i]);
+		struct bytes name = tenant_headers[i];
 
 		if (!http_head_find(head, name))
 			continue;
@@ -319,11 +319,11 @@ static int make_retry_hint(struct buffer *text, struct call *call)
 	json_writer_init(&writer, text);
 	json_object_open(&writer);
 	for (size_t i = 0; call->head && i < COUNT_OF(retry_markers); i++) {
-		field = http_head_find(call->head, bytes_of_string(retry_markers[i]));
+		field = http_head_find(call->head, retry_markers[i]);
 		if (!field)
 			continue;
 		found = true;
-		json_key(&writer, retry_markers[i]);
+		json_name(&writer, (const char *)retry_markers[i].data, retry_markers[i].size);
 		json_string(&writer, field->value);
 	}
 	json_object_close(&writer);

@@ -280,28 +280,15 @@ bool http_reader_in_head(const struct http_reader *reader)
 	return reader->phase == PHASE_HEAD;
 }
 
-/* Of a name's length and first letter, without case. */
-static uint64_t name_bit(struct bytes name)
-{
-	return 1ULL << ((name.size ? (name.data[0] | 0x20) * 5 + name.size : 0) & 63);
-}
-
 void http_head_index(struct http_head *head)
 {
 	head->names = 0;
 	for (size_t i = 0; i < head->field_count; i++)
-		head->names |= name_bit(head->fields[i].name);
+		head->names |= http_name_bit(head->fields[i].name);
 }
 
-static bool is_absent(const struct http_head *head, struct bytes name)
+const struct http_field *http_head_look_up(const struct http_head *head, struct bytes name)
 {
-	return head->names && !(head->names & name_bit(name));
-}
-
-const struct http_field *http_head_find(const struct http_head *head, struct bytes name)
-{
-	if (is_absent(head, name))
-		return NULL;
 	for (size_t i = 0; i < head->field_count; i++)
 		if (bytes_equal_nocase(head->fields[i].name, name))
 			return &head->fields[i];
@@ -312,7 +299,7 @@ size_t http_head_count(const struct http_head *head, struct bytes name)
 {
 	size_t count = 0;
 
-	if (is_absent(head, name))
+	if (http_head_lacks(head, name))
 		return 0;
 	for (size_t i = 0; i < head->field_count; i++)
 		count += bytes_equal_nocase(head->fields[i].name, name);

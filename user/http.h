@@ -119,8 +119,25 @@ bool http_reader_in_head(const struct http_reader *reader);
 
 /* Once the fields are there: what is asked for and absent is then told at once, without a look at each field. */
 void http_head_index(struct http_head *head);
+/* Of a name's length and first letter, without case: inline, so that it is a constant where the name is one. */
+static inline uint64_t http_name_bit(struct bytes name)
+{
+	return 1ULL << ((name.size ? (name.data[0] | 0x20) * 5 + name.size : 0) & 63);
+}
+
+/* No field of a head that was indexed has that name. */
+static inline bool http_head_lacks(const struct http_head *head, struct bytes name)
+{
+	return head->names && !(head->names & http_name_bit(name));
+}
+
+const struct http_field *http_head_look_up(const struct http_head *head, struct bytes name);
 /* The first field of that name (no case), or NULL. */
-const struct http_field *http_head_find(const struct http_head *head, struct bytes name);
+static inline const struct http_field *http_head_find(const struct http_head *head, struct bytes name)
+{
+	return http_head_lacks(head, name) ? NULL : http_head_look_up(head, name);
+}
+
 /* How many fields have that name. */
 size_t http_head_count(const struct http_head *head, struct bytes name);
 

@@ -12,36 +12,36 @@
 #define BODY_KEY_BYTES_MAX 1024
 
 /* The first is a structured field, the rest are bare strings. Incoming hooks come last. */
-static const char *const headers[] = {
-	"Idempotency-Key",
-	"X-Idempotency-Key",
-	"Idempotency-Token",
-	"PayPal-Request-Id",
-	"Chargebee-Idempotency-Key",
-	"Cko-Idempotency-Key",
-	"Request-Idempotency-Key",
-	"X-Payout-Idempotency",
-	"X-Unique-Transaction-ID",
-	"Repeatability-Request-ID", /* Microsoft */
-	"X-GitHub-Delivery",
-	"Webhook-Id",
-	"Svix-Id",
-	"I-Twilio-Idempotency-Token",
+static const struct bytes headers[] = {
+	BYTES("Idempotency-Key"),
+	BYTES("X-Idempotency-Key"),
+	BYTES("Idempotency-Token"),
+	BYTES("PayPal-Request-Id"),
+	BYTES("Chargebee-Idempotency-Key"),
+	BYTES("Cko-Idempotency-Key"),
+	BYTES("Request-Idempotency-Key"),
+	BYTES("X-Payout-Idempotency"),
+	BYTES("X-Unique-Transaction-ID"),
+	BYTES("Repeatability-Request-ID"), /* Microsoft */
+	BYTES("X-GitHub-Delivery"),
+	BYTES("Webhook-Id"),
+	BYTES("Svix-Id"),
+	BYTES("I-Twilio-Idempotency-Token"),
 };
 
 static const struct {
-	const char *name;
+	struct bytes name;
 	const char *from;
 } members[] = {
-	{"idempotency_key", "body.idempotency_key"}, /* Square */
-	{"requestId", "body.requestId"},	     /* Google */
-	{"ClientToken", "body.ClientToken"},	     /* AWS, four spellings */
-	{"clientToken", "body.clientToken"},
-	{"ClientRequestToken", "body.ClientRequestToken"},
-	{"clientRequestToken", "body.clientRequestToken"},
-	{"messageId", "body.messageId"},
-	{"event_id", "body.event_id"},	 /* Slack */
-	{"id", "body.id"},		 /* Stripe events: evt_... only */
+	{BYTES("idempotency_key"), "body.idempotency_key"}, /* Square */
+	{BYTES("requestId"), "body.requestId"},	     /* Google */
+	{BYTES("ClientToken"), "body.ClientToken"},	     /* AWS, four spellings */
+	{BYTES("clientToken"), "body.clientToken"},
+	{BYTES("ClientRequestToken"), "body.ClientRequestToken"},
+	{BYTES("clientRequestToken"), "body.clientRequestToken"},
+	{BYTES("messageId"), "body.messageId"},
+	{BYTES("event_id"), "body.event_id"},	 /* Slack */
+	{BYTES("id"), "body.id"},		 /* Stripe events: evt_... only */
 };
 
 #define HEADER_COUNT (sizeof(headers) / sizeof(headers[0]))
@@ -143,7 +143,7 @@ static int read_header(struct call *call, struct bytes name, const char *from, s
 		return 0;
 	if (http_head_count(call->head, name) > 1)
 		err = set_joined(call, name, text);
-	else if (bytes_equal_nocase(name, bytes_of_string(headers[0])))
+	else if (bytes_equal_nocase(name, headers[0]))
 		err = set_structured(call, field->value, text);
 	else
 		set_key(call, IDEM_PRESENT, field->value);
@@ -168,7 +168,7 @@ int idempotency_key(struct call *call, struct buffer *text)
 	for (size_t i = 0; call->rule && i < call->rule->carriers.header_count && !err && call->idem_state == IDEM_ABSENT; i++)
 		err = read_header(call, call->rule->carriers.headers[i].name, call->rule->carriers.headers[i].from, text);
 	for (size_t i = 0; i < HEADER_COUNT && !err && call->idem_state == IDEM_ABSENT; i++)
-		err = read_header(call, bytes_of_string(headers[i]), headers[i], text);
+		err = read_header(call, headers[i], (const char *)headers[i].data, text);
 	incomplete = call->head->cut || call->head->fields_dropped;
 	if (err || (incomplete && call->idem_state == IDEM_ABSENT))
 		call->idem_state = IDEM_UNKNOWN;
@@ -189,7 +189,7 @@ static size_t member_of(struct bytes name)
 	struct bytes inside = {name.data + 1, name.size - 2};
 
 	for (size_t i = 0; i < MEMBER_COUNT; i++)
-		if (bytes_equal(inside, bytes_of_string(members[i].name)))
+		if (bytes_equal(inside, members[i].name))
 			return i;
 	return MEMBER_COUNT;
 }

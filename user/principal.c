@@ -135,13 +135,13 @@ static int identity_of(struct bytes credential, struct buffer *scratch,
 static const struct http_field *api_key_of(const struct http_head *head,
 					   struct identity *ret_identity)
 {
-	static const char *const names[] = {"x-api-key", "api-key", "x-goog-api-key"};
+	static const struct bytes names[] = {BYTES("x-api-key"), BYTES("api-key"), BYTES("x-goog-api-key")};
 	const struct http_field *field;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		field = http_head_find(head, bytes_of_string(names[i]));
+		field = http_head_find(head, names[i]);
 		if (field && field->value.size) {
-			*ret_identity = (struct identity){names[i], field->value, {0}};
+			*ret_identity = (struct identity){(const char *)names[i].data, field->value, {0}};
 			return field;
 		}
 	}

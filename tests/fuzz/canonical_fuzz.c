@@ -58,8 +58,8 @@ static void try_form(uint8_t form, struct bytes text)
 	}
 	buffer_done(&out);
 	buffer_done(&again);
-	buffer_done(&flags.spare);
-	buffer_done(&again_flags.spare);
+	canonical_done(&flags);
+	canonical_done(&again_flags);
 }
 
 static void try_content_type(struct bytes text)

@@ -28,7 +28,7 @@ static void assert_bytes(struct bytes input, struct bytes expected, struct canon
 	assert_true(bytes_equal(buffer_bytes(&again), buffer_bytes(&out)));
 	buffer_done(&out);
 	buffer_done(&again);
-	buffer_done(&flags->spare);
+	canonical_done(flags);
 }
 
 static void assert_text(const char *input, const char *expected)
@@ -52,7 +52,7 @@ static void assert_refused_bytes(struct bytes input, const char *expected_reason
 	assert_string_equal(reason, expected_reason);
 	assert_true(bytes_equal(buffer_bytes(&out), BYTES("before")));
 	buffer_done(&out);
-	buffer_done(&flags.spare);
+	canonical_done(&flags);
 }
 
 static void assert_refused(const char *input, const char *expected_reason)
@@ -102,7 +102,7 @@ static void appends_to_what_the_buffer_holds(void **state)
 	assert_true(
 		bytes_equal(buffer_bytes(&out), BYTES("before {\"a\":{\"c\":3,\"d\":2},\"b\":1}")));
 	buffer_done(&out);
-	buffer_done(&flags.spare);
+	canonical_done(&flags);
 }
 
 /* ---- order of members ---- */
@@ -270,7 +270,7 @@ static void sorts_a_million_members_that_stand_backwards(void **state)
 	}
 	buffer_done(&input);
 	buffer_done(&out);
-	buffer_done(&flags.spare);
+	canonical_done(&flags);
 }
 
 static void sorts_objects_that_nest_to_the_limit(void **state)
@@ -694,7 +694,7 @@ static void reads_no_byte_beyond_a_cut_text(void **state)
 		assert_non_null(canonical_json((struct bytes){cut, size}, &flags, &out));
 		assert_int_equal(out.size, 0);
 		buffer_done(&out);
-		buffer_done(&flags.spare);
+		canonical_done(&flags);
 		free(cut);
 	}
 }

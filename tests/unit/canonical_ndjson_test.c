@@ -17,7 +17,7 @@ static void assert_lines(const char *input, const char *expected)
 	assert_null(canonical_ndjson(bytes_of_string(input), &flags, &out));
 	assert_true(bytes_equal(buffer_bytes(&out), bytes_of_string(expected)));
 	buffer_done(&out);
-	buffer_done(&flags.spare);
+	canonical_done(&flags);
 }
 
 static void assert_refused(const char *input, const char *expected_reason)
@@ -32,7 +32,7 @@ static void assert_refused(const char *input, const char *expected_reason)
 	assert_string_equal(reason, expected_reason);
 	assert_true(bytes_equal(buffer_bytes(&out), BYTES("before")));
 	buffer_done(&out);
-	buffer_done(&flags.spare);
+	canonical_done(&flags);
 }
 
 static void makes_each_line_canonical_and_keeps_their_order(void **state)
