@@ -6,8 +6,13 @@
 #ifndef NIGHTCLERK_AUDIT_OPTIONS_H
 #define NIGHTCLERK_AUDIT_OPTIONS_H
 
+#include "rotation.h"
+#include "tenants.h"
+
 #include <stdbool.h>
 
+#define AUDIT_KEEP 5
+#define AUDIT_ROTATE_BYTES (256ULL << 20)
 #define AUDIT_DIRECTORY "/var/log/nightclerk"
 
 struct audit_line {
@@ -16,6 +21,11 @@ struct audit_line {
 	const char *directory; /* NULL = AUDIT_DIRECTORY */
 	const char *policy;    /* file; NULL = none */
 	bool netns_only;       /* only the caller's network namespace */
+	enum tenant_split split;
+	size_t tenants_max;    /* 0 = LIMIT_TENANTS */
+	struct rotation_limits rotation;
+	unsigned int keep;     /* 0 = AUDIT_KEEP */
+	const char *metrics;   /* file; NULL = none */
 	char *texts;	       /* owned: what came out of the file */
 };
 

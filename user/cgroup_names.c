@@ -119,6 +119,12 @@ static struct known *find_untried(struct cgroup_names *names, uint64_t id)
 	return NULL;
 }
 
+bool cgroup_names_path(const struct cgroup_names *names, uint64_t id, uint32_t tgid, char *ret_path, size_t size)
+{
+	return names->mount_fd >= 0 &&
+	       (find_by_id(names, id, ret_path, size) || find_by_process(names, id, tgid, ret_path, size));
+}
+
 bool cgroup_names_find(struct cgroup_names *names, uint64_t id, uint32_t tgid, char *ret_path, size_t size)
 {
 	struct known *known = id && names->mount_fd >= 0 ? find_untried(names, id) : NULL;
@@ -126,7 +132,7 @@ bool cgroup_names_find(struct cgroup_names *names, uint64_t id, uint32_t tgid, c
 	if (!known)
 		return false;
 	known->tries += tgid != 0;
-	if (!find_by_id(names, id, ret_path, size) && !find_by_process(names, id, tgid, ret_path, size))
+	if (!cgroup_names_path(names, id, tgid, ret_path, size))
 		return false;
 	known->tries = TRIES_MAX;
 	return true;

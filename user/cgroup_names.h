@@ -26,5 +26,7 @@ void cgroup_names_free(struct cgroup_names *names); /* accepts NULL */
  * id is tried with a few processes, and after LIMIT_CGROUPS ids no new one is.
  */
 bool cgroup_names_find(struct cgroup_names *names, uint64_t id, uint32_t tgid, char *ret_path, size_t size);
+/* The same each time that it is asked, for who remembers by himself. */
+bool cgroup_names_path(const struct cgroup_names *names, uint64_t id, uint32_t tgid, char *ret_path, size_t size);
 
 #endif

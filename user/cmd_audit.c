@@ -18,6 +18,11 @@ static int audit(const struct command_line *line)
 		.capture = line->capture,
 		.judge = line->judge,
 		.policy = line->audit.policy,
+		.split = line->audit.split,
+		.tenants_max = line->audit.tenants_max,
+		.rotation = line->audit.rotation,
+		.keep = line->audit.keep ? line->audit.keep : AUDIT_KEEP,
+		.metrics = line->audit.metrics,
 		.directory = line->audit.directory ? line->audit.directory : AUDIT_DIRECTORY,
 	};
 	char reason[DROP_RIGHTS_REASON_MAX];

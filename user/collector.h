@@ -12,6 +12,8 @@
 #include "drop_rights.h"
 #include "monitor_wire.h"
 #include "pipeline.h"
+#include "rotation.h"
+#include "tenants.h"
 
 #define COLLECTOR_NAME "clerk-collector" /* its comm */
 
@@ -22,6 +24,10 @@ struct collector_options {
 	struct unprivileged account;
 	struct run_facts facts;	   /* of this life: another run_id each time */
 	struct pipeline_options pipeline;
+	enum tenant_split split;
+	size_t tenants_max;		 /* 0 = LIMIT_TENANTS */
+	struct rotation_limits rotation; /* when the monitor is to be asked */
+	bool metrics;			 /* somebody wants them */
 };
 
 /*

@@ -6,6 +6,8 @@
 #include "collector_parts.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static void take_order(struct collector *collector, const struct monitor_message *message)
@@ -95,15 +97,28 @@ int collector_ask_cgroup(struct collector *collector, uint64_t id, uint32_t tgid
 	return err;
 }
 
-int collector_ask_file(struct collector *collector, enum monitor_kind kind, const struct book *book, enum monitor_file file,
-		       int *ret_fd)
+/* By what the tenant is called: "uid-1000" is that user where tenants are users. */
+static struct monitor_open file_of(const struct collector *collector, const struct tenant *tenant, enum audit_file file)
 {
 	struct monitor_open open = {.file = (uint8_t)file};
-	struct monitor_message answer;
-	int err;
+	struct tenant_name name;
 
-	memcpy(open.tenant, book->name, sizeof(open.tenant));
-	err = ask(collector, kind, &open, sizeof(open), &answer);
+	snprintf(open.tenant, sizeof(open.tenant), "%s", tenant_name(tenant));
+	if (collector->options->split != TENANT_SPLIT_UID || strncmp(open.tenant, "uid-", 4) != 0)
+		return open;
+	open.uid = (uint32_t)strtoul(open.tenant + 4, NULL, 10);
+	tenant_name_of_uid(open.uid, &name);
+	open.has_owner = strcmp(name.text, open.tenant) == 0;
+	return open;
+}
+
+int collector_ask_file(struct collector *collector, enum monitor_kind kind, const struct tenant *tenant, enum audit_file file,
+		       int *ret_fd)
+{
+	struct monitor_open open = file_of(collector, tenant, file);
+	struct monitor_message answer;
+	int err = ask(collector, kind, &open, sizeof(open), &answer);
+
 	if (!err && answer.fd < 0)
 		err = -EPROTO;
 	if (!err)
@@ -111,12 +126,19 @@ int collector_ask_file(struct collector *collector, enum monitor_kind kind, cons
 	return err;
 }
 
+void collector_say_closed(struct collector *collector, const struct tenant *tenant)
+{
+	struct monitor_open open = file_of(collector, tenant, AUDIT_LEDGER);
+
+	collector_say(collector, MONITOR_CLOSED, (struct bytes){(const uint8_t *)&open, sizeof(open)});
+}
+
 /* ---- what capture asks for ---- */
 
 static int ask_counters(void *context, struct counters *ret_counters, size_t *ret_ring_peak)
 {
 	struct collector *collector = context;
-	struct monitor_written written = {.until_ns = collector->settled_ns};
+	struct monitor_written written = {.until_ns = collector->written_ns};
 	struct monitor_counters counters;
 	struct monitor_message answer;
 	int err = ask(collector, MONITOR_COUNTERS, &written, sizeof(written), &answer);

@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What is inside a collector. Private to collector*.c: collector.c is the loop,
- * collector_ask.c talks with the monitor, collector_files.c writes.
+ * collector_start.c how it gives its rights away, collector_ask.c talks with the
+ * monitor, collector_books.c writes the tenants' files, collector_metrics.c counts.
  */
 #ifndef NIGHTCLERK_COLLECTOR_PARTS_H
 #define NIGHTCLERK_COLLECTOR_PARTS_H
 
 #include "collector.h"
-#include "output.h"
+#include "rotated_file.h"
+#include "tenants.h"
 
-#define ASKED_CGROUPS 1024
+#define COLLECTOR_CGROUPS 1024
+#define CGROUP_TRIES 4 /* each with another process that was in it */
 
-/* One output of one tenant. */
+/* One file of one tenant. */
 struct book_file {
-	struct output *output; /* NULL = not opened yet, or it cannot be */
-	bool reopen;	       /* as soon as nothing waits for the one that is open */
-	bool said;	       /* that it cannot be opened or written */
-	uint64_t retry_ns;     /* opened again from then on */
-	uint64_t lost_bytes;   /* of lines that found no room to wait for it */
+	struct collector *collector; /* whom to ask for it, with what is said of it */
+	struct tenant *tenant;
+	enum audit_file kind;
+	struct rotated_file *file; /* NULL: no line was there to be written */
+	bool said;		   /* that it cannot be written */
 };
 
+/* The files of one tenant. */
 struct book {
-	char name[MONITOR_NAME_MAX + 1];
-	struct pipeline_output *out; /* what is to be written */
-	struct book_file files[MONITOR_FILE_COUNT];
+	struct tenant *tenant;
+	struct book_file files[AUDIT_FILE_COUNT];
+	struct book *next;
+};
+
+struct asked_cgroup {
+	uint64_t id;
+	unsigned int tries;
 };
 
 struct collector {
@@ -33,21 +42,28 @@ struct collector {
 	struct capture_rights rights;
 	struct sequencer *sequencer;
 	struct canary *canary;
-	struct pipeline *pipeline;
-	struct pipeline_output out;
-	struct book book;
+	struct tenants *tenants;
+	struct book *books;
 	/* what the monitor ordered */
 	bool monitor_gone, finish, reopen;
 	struct buffer policy_text;
 	bool policy_due;
 	/* of the loop */
-	uint64_t asked_cgroups[ASKED_CGROUPS]; /* each where its id puts it: who is there was asked for already */
-	uint64_t next_tick_ns, next_counters_ns;
-	uint64_t settled_ns;	 /* everything before it has left the sequencer */
+	struct asked_cgroup cgroups[COLLECTOR_CGROUPS]; /* each where its id puts it */
+	uint64_t next_tick_ns, next_counters_ns, next_metrics_ns;
+	uint64_t written_ns;	 /* every line of what was captured before it has been written */
 	uint64_t drain_failures; /* events may be gone without a hole to show it */
+	struct counters counters; /* as last read */
 	bool counters_unread;
-	int64_t wall_offset_ns;
+	int statm_fd;	 /* /proc/self/statm, opened while it could be */
+	long page_bytes;
+	uint64_t lag_ns; /* of the last event: from the kernel's clock to the end of its pipeline */
 };
+
+/* ---- collector_start.c ---- */
+
+/* Everything that opens something, then no right is left. 0 or -errno with one line in reason (DROP_RIGHTS_REASON_MAX). */
+int collector_prepare(struct collector *collector, char *reason);
 
 /* ---- collector_ask.c; each returns 0 or -errno (-ECONNRESET: the monitor is gone) ---- */
 
@@ -57,19 +73,29 @@ int collector_say(struct collector *collector, enum monitor_kind kind, struct by
 /* The path of a cgroup; lent until the next question. */
 int collector_ask_cgroup(struct collector *collector, uint64_t id, uint32_t tgid, struct bytes *ret_path);
 /* kind: MONITOR_OPEN or MONITOR_ROTATE. The descriptor is the caller's. */
-int collector_ask_file(struct collector *collector, enum monitor_kind kind, const struct book *book, enum monitor_file file,
+int collector_ask_file(struct collector *collector, enum monitor_kind kind, const struct tenant *tenant, enum audit_file file,
 		       int *ret_fd);
+/* Its files are of no use any more. */
+void collector_say_closed(struct collector *collector, const struct tenant *tenant);
 /* capture's way to the monitor. */
 struct capture_rights collector_rights(struct collector *collector);
 
-/* ---- collector_files.c ---- */
+/* ---- collector_books.c ---- */
 
-/* Writes what the pipeline made; what cannot be written is kept. */
-void collector_write(struct collector *collector, struct book *book, uint64_t now_ns);
-/* Every line so far is written. */
-bool collector_is_written(const struct book *book);
+/* Writes what the pipelines made; what cannot be written is kept. Those that have ended are forgotten. True: all is written. */
+bool collector_write(struct collector *collector, uint64_t now_ns);
+/* Every file is to be opened again. */
+void collector_reopen(struct collector *collector);
+/* Files that somebody removed are opened again, and lines that wait are tried again. */
+void collector_look_at_files(struct collector *collector, uint64_t now_ns);
 /* At the end: bytes that could not be written all the same. */
-uint64_t collector_flush(struct book *book);
-void collector_close(struct book *book);
+uint64_t collector_flush(struct collector *collector);
+/* The last of all. */
+void collector_close(struct collector *collector);
+
+/* ---- collector_metrics.c ---- */
+
+/* Where the monitor wants them: the text goes to it. */
+void collector_tell_metrics(struct collector *collector);
 
 #endif

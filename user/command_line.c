@@ -531,7 +531,8 @@ enum command_line_result command_line_parse(enum command_line_verb verb, int arg
 					    struct command_line *ret_line)
 {
 	struct option longs[COMMAND_OPTIONS_MAX];
-	struct command_line line = {.linger_ns = 1000000000ULL, .lease_ns = STORE_LEASE_NS, .now_ns = clock_wall_ns()};
+	struct command_line line = {.linger_ns = 1000000000ULL, .lease_ns = STORE_LEASE_NS, .now_ns = clock_wall_ns(),
+				    .audit = {.split = TENANT_SPLIT_CGROUP, .rotation = {.bytes = AUDIT_ROTATE_BYTES}}};
 	enum command_line_result result;
 
 	judge_options_defaults(&line.judge);

@@ -121,13 +121,15 @@ static int allow_memory(scmp_filter_ctx filter)
 	return err ? err : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 }
 
-/* abort(3) ends us, fstat(3) of glibc 2.33 and later is newfstatat, and F_GETFL and F_SETFL change no descriptor of others. */
+/* abort(3) ends us, fstat(3) of glibc 2.33 and later is newfstatat, statx is of an open file, and F_GETFL and F_SETFL change no descriptor of others. */
 static int allow_narrowly(scmp_filter_ctx filter)
 {
 	int err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(statx), 1, SCMP_A2(SCMP_CMP_EQ, AT_EMPTY_PATH));
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, F_GETFL));
 	return err ? err : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, F_SETFL));

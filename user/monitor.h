@@ -10,12 +10,19 @@
 #include "capture.h"
 #include "drop_rights.h"
 #include "pipeline.h"
+#include "rotation.h"
+#include "tenants.h"
 
 struct monitor_options {
 	struct capture_options capture;
 	struct judge_options judge;  /* without what a policy sets */
 	const char *policy;	     /* file; NULL = none. Read at the start and at each SIGHUP */
 	const char *directory;	     /* of the tenants' files */
+	enum tenant_split split;
+	size_t tenants_max;		 /* 0 = LIMIT_TENANTS */
+	struct rotation_limits rotation;
+	unsigned int keep;		 /* files set aside of each kind */
+	const char *metrics;		 /* file; NULL = none */
 	struct unprivileged account; /* of the collector */
 	char scope[64];		     /* in words */
 };

@@ -32,6 +32,10 @@ static int run_child(const struct monitor *monitor, struct monitor_wire *wire, c
 		.account = monitor->options->account,
 		.facts = monitor->facts,
 		.pipeline = {.judge = monitor->judge, .policy = monitor->policy, .no_alerts = true},
+		.split = monitor->options->split,
+		.tenants_max = monitor->options->tenants_max,
+		.rotation = monitor->options->rotation,
+		.metrics = monitor->options->metrics != NULL,
 	};
 
 	snprintf(options.facts.run_id, sizeof(options.facts.run_id), "%s", run_id);
@@ -52,11 +56,11 @@ static int new_run_id(char *ret_hex)
 static int prepare(struct monitor *monitor, char *ret_run_id)
 {
 	monitor->ready = monitor->canary_seen = false;
-	cgroup_names_free(monitor->cgroups);
-	monitor->cgroups = cgroup_names_new();
+	audit_files_forget_all(monitor->files);
+	buffer_clear(&monitor->metrics_text);
 	monitor->facts.start_ns = clock_monotonic_ns();
 	monitor->facts.wall_offset_ns = clock_wall_ns() - (int64_t)monitor->facts.start_ns;
-	return monitor->cgroups ? new_run_id(ret_run_id) : -ENOMEM;
+	return new_run_id(ret_run_id);
 }
 
 int monitor_start_collector(struct monitor *monitor, char *reason)
@@ -200,6 +204,8 @@ void monitor_mourn(struct monitor *monitor, uint64_t now_ns)
 	else
 		monitor->back_off_ns = BACK_OFF_LAST_NS;
 	monitor->restart_ns = now_ns + monitor->back_off_ns;
+	monitor->gaps++;
+	monitor_write_metrics(monitor);
 	fprintf(stderr, "nightclerk: the collector %s; what it had read and not written is lost (a gap); the next one starts in %llu ms\n",
 		how, (unsigned long long)(monitor->back_off_ns / 1000000));
 }

@@ -2,11 +2,13 @@
 /*
  * What is inside a monitor. Private to monitor*.c: monitor.c is the loop and the
  * signals, monitor_start.c the start and the end, monitor_child.c the collector's life,
- * monitor_serve.c what it asks for.
+ * monitor_serve.c what it asks for,
+ * monitor_metrics.c the file for node_exporter.
  */
 #ifndef NIGHTCLERK_MONITOR_PARTS_H
 #define NIGHTCLERK_MONITOR_PARTS_H
 
+#include "audit_files.h"
 #include "canary.h"
 #include "cgroup_names.h"
 #include "monitor.h"
@@ -23,11 +25,16 @@ struct monitor {
 	struct judge_options judge; /* with what the policy sets */
 	int directory_fd;	    /* locked: one audit a directory */
 	struct output_mark *mark;
+	struct audit_files *files;
+	struct cgroup_names *cgroups;
+	struct buffer metrics_text; /* the collector's last */
+	bool metrics_failed;	    /* said */
+	uint64_t gaps;
+	int64_t began_wall_ns;
 	int signal_fd;
 	/* the collector */
 	pid_t pid; /* 0 = none lives */
 	struct monitor_wire wire;
-	struct cgroup_names *cgroups; /* what this one was told */
 	struct canary *canary;	      /* while it is being proved */
 	bool ready, canary_seen;      /* it said so */
 	bool proved;		      /* the probes fire */
@@ -60,6 +67,11 @@ bool monitor_reap(struct monitor *monitor);
 void monitor_kill_collector(struct monitor *monitor);
 /* It ended though nobody asked it to: says so, and when the next one starts. */
 void monitor_mourn(struct monitor *monitor, uint64_t now_ns);
+
+/* ---- monitor_metrics.c ---- */
+
+/* The collector's text, and ours behind it. */
+void monitor_write_metrics(struct monitor *monitor);
 
 /* ---- monitor_serve.c ---- */
 

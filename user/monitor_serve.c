@@ -5,11 +5,10 @@
  * is believed.
  */
 #include "monitor_parts.h"
+#include "clock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static int answer(struct monitor *monitor, enum monitor_kind kind, int result, const void *body, size_t size)
@@ -78,25 +77,28 @@ static int answer_cgroup(struct monitor *monitor, struct bytes body)
 	if (body.size != sizeof(cgroup))
 		return -EPROTO;
 	memcpy(&cgroup, body.data, sizeof(cgroup));
-	if (!cgroup_names_find(monitor->cgroups, cgroup.id, cgroup.tgid, path, sizeof(path)))
+	if (!cgroup_names_path(monitor->cgroups, cgroup.id, cgroup.tgid, path, sizeof(path)))
 		return answer(monitor, MONITOR_CGROUP, -ENOENT, NULL, 0);
 	return answer(monitor, MONITOR_CGROUP, 0, path, strlen(path));
 }
 
-static int open_beneath(const struct monitor *monitor, const struct monitor_open *open)
+static int open_file(struct monitor *monitor, enum monitor_kind kind, const struct monitor_open *open)
 {
-	static const char *const names[MONITOR_FILE_COUNT] = {"call_ledger.jsonl", "events.jsonl"};
-	int directory, fd, err;
+	const struct audit_files_request request = {
+		.tenant = bytes_of_string(open->tenant),
+		.file = (enum audit_file)open->file,
+		.user = open->has_owner ? open->uid : AUDIT_FILES_NO_USER,
+	};
+	char news[AUDIT_FILES_NEWS_MAX] = "";
+	int fd;
 
-	if (mkdirat(monitor->directory_fd, open->tenant, 0700) && errno != EEXIST)
-		return -errno;
-	directory = openat(monitor->directory_fd, open->tenant, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (directory < 0)
-		return -errno;
-	fd = openat(directory, names[open->file], O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-	err = errno;
-	close(directory);
-	return fd < 0 ? -err : fd;
+	if (kind == MONITOR_ROTATE)
+		fd = audit_files_rotate(monitor->files, &request, clock_monotonic_ns(), clock_wall_ns(), news);
+	else
+		fd = audit_files_open(monitor->files, &request, clock_monotonic_ns(), news);
+	if (*news)
+		fprintf(stderr, "nightclerk: %s\n", news);
+	return fd;
 }
 
 static int answer_file(struct monitor *monitor, enum monitor_kind kind, struct bytes body)
@@ -107,13 +109,31 @@ static int answer_file(struct monitor *monitor, enum monitor_kind kind, struct b
 
 	if (!monitor_open_is_valid(body, &open))
 		return -EPROTO;
-	message.fd = open_beneath(monitor, &open);
+	message.fd = open_file(monitor, kind, &open);
 	if (message.fd < 0)
 		message.result = message.fd;
 	err = monitor_wire_send(&monitor->wire, &message);
 	if (message.fd >= 0)
 		close(message.fd);
 	return err;
+}
+
+static int take_closed(struct monitor *monitor, struct bytes body)
+{
+	struct monitor_open open;
+
+	if (!monitor_open_is_valid(body, &open))
+		return -EPROTO;
+	audit_files_forget(monitor->files, bytes_of_string(open.tenant));
+	return 0;
+}
+
+static int take_metrics(struct monitor *monitor, struct bytes text)
+{
+	buffer_clear(&monitor->metrics_text);
+	if (buffer_append(&monitor->metrics_text, text) == 0)
+		monitor_write_metrics(monitor);
+	return 0;
 }
 
 /* ---- all of it ---- */
@@ -139,8 +159,9 @@ static int serve_one(struct monitor *monitor, const struct monitor_message *mess
 	case MONITOR_ROTATE:
 		return answer_file(monitor, message->kind, message->body);
 	case MONITOR_METRICS:
+		return take_metrics(monitor, message->body);
 	case MONITOR_CLOSED:
-		return 0;
+		return take_closed(monitor, message->body);
 	default:
 		return -EPROTO;
 	}

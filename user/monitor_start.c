@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The start and the end of a monitor: the directory, the facts, the probes. */
 #include "monitor_parts.h"
-#include "cgroup.h"
+#include "beneath.h"
+#include "clock.h"
+#include "limits.h"
+#include "output.h"
 #include "own_limits.h"
 #include "policy_file.h"
 #include "process.h"
@@ -13,7 +16,6 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -21,26 +23,28 @@
 
 /* ---- the directory ---- */
 
-static int lock_directory(struct monitor *monitor, char *reason)
+/* Made where it is not, looked at whether it is ours alone, and locked: one audit a directory. */
+static int open_directory(struct monitor *monitor, char *reason)
 {
-	const char *path = monitor->options->directory;
+	const struct audit_files_options options = {
+		.directory = monitor->options->directory,
+		.limits = monitor->options->rotation,
+		.keep = monitor->options->keep,
+		.max_tenants = (monitor->options->tenants_max ? monitor->options->tenants_max : LIMIT_TENANTS) + 1, /* "others" */
+	};
+	int err = audit_files_new(&options, &monitor->files, reason);
 
-	if (mkdir(path, 0711) && errno != EEXIST) {
-		int err = -errno;
-
-		snprintf(reason, MONITOR_REASON_MAX, "cannot make %.200s: %s; %s", path, strerror(-err), output_remedy(-err));
+	if (err)
 		return err;
-	}
-	monitor->directory_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	monitor->directory_fd = beneath_open_directory(options.directory);
 	if (monitor->directory_fd < 0) {
-		int err = -errno;
-
-		snprintf(reason, MONITOR_REASON_MAX, "cannot open %.200s: %s; %s", path, strerror(-err), output_remedy(-err));
-		return err;
+		snprintf(reason, MONITOR_REASON_MAX, "cannot open %.200s: %s; %s", options.directory, strerror(-monitor->directory_fd),
+			 output_remedy(-monitor->directory_fd));
+		return monitor->directory_fd;
 	}
 	if (flock(monitor->directory_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
-	snprintf(reason, MONITOR_REASON_MAX, "another audit writes to %.200s: stop it, or give another --directory", path);
+	snprintf(reason, MONITOR_REASON_MAX, "another audit writes to %.200s: stop it, or give another --directory", options.directory);
 	return -EBUSY;
 }
 
@@ -92,6 +96,7 @@ static int fill_facts(struct monitor *monitor, char *reason)
 	struct utsname kernel;
 	int err = 0;
 
+	monitor->began_wall_ns = clock_wall_ns();
 	process_boot_id(facts->boot_id);
 	if (getrandom(facts->salt, sizeof(facts->salt), 0) != sizeof(facts->salt))
 		err = -errno;
@@ -129,7 +134,7 @@ static int open_signals(void)
 int monitor_open(struct monitor *monitor, char *reason)
 {
 	const struct capture_options *capture = &monitor->options->capture;
-	int err = lock_directory(monitor, reason);
+	int err = open_directory(monitor, reason);
 
 	if (!err)
 		err = fill_facts(monitor, reason);
@@ -146,6 +151,11 @@ int monitor_open(struct monitor *monitor, char *reason)
 	if (err)
 		return err;
 	snprintf(monitor->facts.door, sizeof(monitor->facts.door), "%s", capture_door_name(capture_door(monitor->capture)));
+	monitor->cgroups = cgroup_names_new();
+	if (!monitor->cgroups) {
+		snprintf(reason, MONITOR_REASON_MAX, "out of memory");
+		return -ENOMEM;
+	}
 	mark_directory(monitor);
 	return 0;
 }
@@ -155,6 +165,8 @@ void monitor_close(struct monitor *monitor)
 	monitor_kill_collector(monitor);
 	capture_close(monitor->capture);
 	cgroup_names_free(monitor->cgroups);
+	audit_files_free(monitor->files);
+	buffer_done(&monitor->metrics_text);
 	policy_free(monitor->policy);
 	output_mark_free(monitor->mark);
 	if (monitor->signal_fd >= 0)

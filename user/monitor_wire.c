@@ -194,7 +194,7 @@ bool monitor_open_is_valid(struct bytes body, struct monitor_open *ret_open)
 		return false;
 	memcpy(&open, body.data, sizeof(open));
 	length = strnlen(open.tenant, sizeof(open.tenant));
-	if (length == 0 || length == sizeof(open.tenant) || open.file >= MONITOR_FILE_COUNT)
+	if (length == 0 || length == sizeof(open.tenant) || open.file >= AUDIT_FILE_COUNT)
 		return false;
 	if (open.tenant[0] == '.' || memchr(open.tenant, '/', length)) /* "." and "..", and what is hidden */
 		return false;

@@ -11,6 +11,7 @@
 #ifndef NIGHTCLERK_MONITOR_WIRE_H
 #define NIGHTCLERK_MONITOR_WIRE_H
 
+#include "audit_files.h"
 #include "bytes.h"
 #include "input.h"
 
@@ -59,11 +60,9 @@ struct monitor_cgroup {
 	uint32_t reserved;
 };
 
-enum monitor_file { MONITOR_LEDGER, MONITOR_EVENTS, MONITOR_FILE_COUNT };
-
 struct monitor_open {
 	char tenant[MONITOR_NAME_MAX + 1]; /* a file name (tenant_name.h); the rest are zeros */
-	uint8_t file;			   /* enum monitor_file */
+	uint8_t file;			   /* enum audit_file */
 	uint8_t has_owner;		   /* the tenant is a user: uid */
 	uint8_t reserved;
 	uint32_t uid;

@@ -201,15 +201,15 @@ static void a_tenant_is_the_name_of_a_file_here(void **state)
 	struct monitor_open open = {0}, got;
 
 	(void)state;
-	assert_true(is_valid("docker-0123456789ab", MONITOR_LEDGER));
-	assert_true(is_valid("user@1000.service+x", MONITOR_EVENTS));
-	assert_false(is_valid("", MONITOR_LEDGER));
-	assert_false(is_valid(".", MONITOR_LEDGER));
-	assert_false(is_valid("..", MONITOR_LEDGER));
-	assert_false(is_valid(".audit.running", MONITOR_LEDGER));
-	assert_false(is_valid("../../etc", MONITOR_LEDGER));
-	assert_false(is_valid("a/b", MONITOR_LEDGER));
-	assert_false(is_valid("a", MONITOR_FILE_COUNT));
+	assert_true(is_valid("docker-0123456789ab", AUDIT_LEDGER));
+	assert_true(is_valid("user@1000.service+x", AUDIT_EVENTS));
+	assert_false(is_valid("", AUDIT_LEDGER));
+	assert_false(is_valid(".", AUDIT_LEDGER));
+	assert_false(is_valid("..", AUDIT_LEDGER));
+	assert_false(is_valid(".audit.running", AUDIT_LEDGER));
+	assert_false(is_valid("../../etc", AUDIT_LEDGER));
+	assert_false(is_valid("a/b", AUDIT_LEDGER));
+	assert_false(is_valid("a", AUDIT_FILE_COUNT));
 	memset(open.tenant, 'a', sizeof(open.tenant)); /* no NUL */
 	assert_false(monitor_open_is_valid((struct bytes){(const uint8_t *)&open, sizeof(open)}, &got));
 	assert_false(monitor_open_is_valid((struct bytes){(const uint8_t *)&open, sizeof(open) - 1}, &got));

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The order matters: what opens files of its own accord (time zones, libcrypto
+ * and its configuration) does it while it still may.
+ */
+#include "collector_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define IDLE_NS (24 * 3600 * 1000000000ULL) /* the longest window in which an attempt of a tenant counts */
+
+/* A pipeline that nothing is fed to: each of its parts has then been made once. */
+static int warm_up(const struct collector *collector)
+{
+	struct pipeline_output out = {0};
+	struct pipeline *pipeline = pipeline_new(&collector->options->facts, &collector->options->pipeline, &out);
+
+	tzset();
+	pipeline_free(pipeline);
+	buffer_done(&out.events);
+	buffer_done(&out.ledger);
+	return pipeline ? 0 : -ENOMEM;
+}
+
+static int open_stages(struct collector *collector)
+{
+	const struct tenants_options tenants = {
+		.split = collector->options->split,
+		.max = collector->options->tenants_max,
+		.idle_ns = IDLE_NS,
+		.run = &collector->options->facts,
+		.pipeline = &collector->options->pipeline,
+	};
+
+	collector->sequencer = sequencer_new();
+	collector->tenants = tenants_new(&tenants);
+	return collector->sequencer && collector->tenants ? 0 : -ENOMEM;
+}
+
+static int give_rights_away(struct collector *collector, char *reason)
+{
+	const int keep[] = {collector->wire->fd, capture_fd(collector->capture), collector->statm_fd};
+	int err = drop_rights_close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
+
+	if (err) {
+		snprintf(reason, DROP_RIGHTS_REASON_MAX, "the collector cannot close its descriptors: %s", strerror(-err));
+		return err;
+	}
+	prctl(PR_SET_NAME, COLLECTOR_NAME);
+	collector->rights = collector_rights(collector);
+	capture_without_rights(collector->capture, &collector->rights);
+	return drop_rights(&collector->options->account, reason);
+}
+
+int collector_prepare(struct collector *collector, char *reason)
+{
+	int err = warm_up(collector);
+
+	if (!err)
+		err = open_stages(collector);
+	if (err) {
+		snprintf(reason, DROP_RIGHTS_REASON_MAX, "the collector cannot start: %s", strerror(-err));
+		return err;
+	}
+	collector->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	collector->page_bytes = sysconf(_SC_PAGESIZE);
+	return give_rights_away(collector, reason);
+}
