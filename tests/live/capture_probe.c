@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
@@ -61,6 +62,7 @@ static struct capture *capture;
 static struct sequencer *sequencer;
 static struct observed *seen;
 static struct taken *taken; /* shared: [0] by the server, [1] by the client */
+static sem_t *unread;	    /* shared: how many more sends may go out before some are read from the ring */
 static unsigned int test_count, failure_count;
 static bool failed;
 
@@ -184,8 +186,10 @@ static void note(const struct wire_event *event, struct bytes payload)
 	}
 	if (!flow->opened || flow->ended)
 		flow->disordered = true;
-	if (event->kind == WIRE_DATA || event->kind == WIRE_HOLE)
+	if (event->kind == WIRE_DATA || event->kind == WIRE_HOLE) {
 		note_bytes(flow, event, payload);
+		sem_post(unread);
+	}
 	flow->resets += event->kind == WIRE_RESET;
 	if (event->kind == WIRE_STATE && flow->state_count < 8)
 		flow->states[flow->state_count++] = *event;
@@ -701,6 +705,8 @@ int main(int argc, char **argv)
 	taken = mmap(NULL, 2 * sizeof(*taken), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		     -1, 0);
 	must(taken != MAP_FAILED, "mmap");
+	unread = mmap(NULL, sizeof(*unread), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must(unread != MAP_FAILED && !sem_init(unread, 1, 0), "semaphore");
 	cannot_reason = mmap(NULL, CANNOT_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 			     0);
 	must(cannot_reason != MAP_FAILED, "mmap");

@@ -567,6 +567,23 @@ static void play_churn(void)
 #define BLOCKED 40
 #define BLOCKED_BYTES 200000UL
 
+#define UNREAD_SENDS 1000
+
+/*
+ * A machine with other work may keep the reader from a ring that twelve senders
+ * fill: they are never more than UNREAD_SENDS ahead of it. Who waits in vain for
+ * long goes on: the loss will show.
+ */
+static void wait_for_reader(void)
+{
+	struct timespec until;
+
+	must(!clock_gettime(CLOCK_REALTIME, &until), "clock");
+	until.tv_sec += 10;
+	while (sem_timedwait(unread, &until) && errno == EINTR)
+		;
+}
+
 /* Mixed sizes, most of them small. */
 static size_t size_of_send(uint32_t i)
 {
@@ -580,6 +597,7 @@ static void *send_many(void *context)
 	int fd = connect_to(NULL, *(uint16_t *)context);
 
 	for (uint32_t i = 0; i < SENDS; i++) {
+		wait_for_reader();
 		write_all(fd, bytes + at, size_of_send(i));
 		at += size_of_send(i);
 	}
@@ -733,6 +751,7 @@ static void play_many_sends(void)
 
 	for (uint32_t i = 0; i < SENDS; i++)
 		each += size_of_send(i);
+	must(!sem_destroy(unread) && !sem_init(unread, 1, UNREAD_SENDS), "semaphore");
 	play_streams(SENDERS, each, send_many);
 }
 
