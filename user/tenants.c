@@ -374,6 +374,7 @@ static void feed_split(struct tenants *tenants, const struct input *input)
 	case INPUT_DRAIN:
 		expire(tenants, input->now_ns, true);
 		feed_all(tenants, input);
+		tenant_flows_done(&tenants->flows); /* every connection is over, as in connections.c */
 		break;
 	default:
 		feed_all(tenants, input);

@@ -111,6 +111,7 @@ int tenant_flows_wait(struct tenant_flows *flows, struct tenant_connection *conn
 struct waiting_event *tenant_flows_take(struct tenant_flows *flows, struct tenant_connection *connection);
 /* After an event of that flow: true when the connection is gone, and freed. */
 bool tenant_flows_settle(struct tenant_flows *flows, struct tenant_flow *flow, const struct wire_event *event);
+/* Every connection is gone; more may come. */
 void tenant_flows_done(struct tenant_flows *flows);
 
 struct tenants {

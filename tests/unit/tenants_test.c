@@ -215,6 +215,19 @@ static void a_drain_waits_for_nobody(void **state)
 	host_done(&host);
 }
 
+static void a_drain_ends_what_lives_on(void **state)
+{
+	(void)state;
+	host_start(&host, TENANT_SPLIT_CGROUP);
+	host_open(&host);
+	charge(&host.sandbox[0], scene_connect(&host.sandbox[0].scene, AGENT), "{}");
+	assert_int_equal(tenant_connections(host_tenant(&host, "cgroup-100", 0)), 1);
+	host_finish(&host);
+	assert_int_equal(tenant_connections(host_tenant(&host, "cgroup-100", 0)), 0);
+	assert_int_equal(tenant_summary(host_tenant(&host, "cgroup-100", 0))->incomplete_count, 0);
+	host_done(&host);
+}
+
 /* Of one connection: the count; of all: the bytes. */
 static void what_waits_is_bounded(void **state)
 {
@@ -801,6 +814,7 @@ int main(void)
 		cmocka_unit_test(what_nobody_owns_goes_to_others_in_order),
 		cmocka_unit_test(once_it_is_of_others_it_stays_there),
 		cmocka_unit_test(a_drain_waits_for_nobody),
+		cmocka_unit_test(a_drain_ends_what_lives_on),
 		cmocka_unit_test(what_waits_is_bounded),
 		cmocka_unit_test(a_repeat_is_one_only_within_a_cgroup),
 		cmocka_unit_test(a_loss_counts_against_its_tenant_alone),
