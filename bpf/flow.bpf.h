@@ -9,8 +9,8 @@
 #ifndef NIGHTCLERK_FLOW_BPF_H
 #define NIGHTCLERK_FLOW_BPF_H
 
-#include "owner.bpf.h"
 #include "scope.bpf.h"
+#include "shares.bpf.h"
 
 static const struct flow empty_flow;
 
@@ -116,6 +116,19 @@ static __always_inline void flow_anchor(struct flow *flow, struct tcp_sock *tp)
 	flow->receive_base_seq = BPF_CORE_READ(tp, rcv_nxt) - (u32)flow->received;
 }
 
+/* For an event of the flow: flow_describe() says the rest. */
+static __always_inline struct wire_event *flow_reserve(const struct flow *flow, u8 kind)
+{
+	u32 share = flow->share;
+	struct wire_event *event = share_reserve_event(share, kind);
+
+	if (!event)
+		return NULL;
+	lifecycle_begin(event, kind);
+	event->share = share;
+	return event;
+}
+
 /* ---- holes ---- */
 
 /* A hole that no call of ours explains. */
@@ -124,7 +137,8 @@ static __always_inline void flow_hole(struct flow *flow, u64 offset, u64 length,
 	struct wire_event *event;
 
 	counter_add(WIRE_COUNTER_LOST_BYTES + cause, length);
-	event = lifecycle_reserve(WIRE_HOLE);
+	share_lost(flow->share, cause, length);
+	event = flow_reserve(flow, WIRE_HOLE);
 	if (!event)
 		return;
 	flow_describe(flow, event);
@@ -139,8 +153,10 @@ static __always_inline void flow_hole(struct flow *flow, u64 offset, u64 length,
 /* The canary's bytes are nobody's: they stand in no sum. */
 static __always_inline void flow_count_accepted(const struct flow *flow, u64 length)
 {
-	if (!(flow->flags & WIRE_CANARY))
-		counter_add(WIRE_COUNTER_ACCEPTED_BYTES, length);
+	if (flow->flags & WIRE_CANARY)
+		return;
+	counter_add(WIRE_COUNTER_ACCEPTED_BYTES, length);
+	share_accepted(flow->share, length);
 }
 
 /* Bytes were accepted up to `written` that no call has accounted for. */
@@ -216,6 +232,26 @@ static __always_inline struct flow *flow_meet_peer(struct flow *flow)
 	peer->peer_id = flow->id;
 	flow->muted = peer->muted;
 	return peer;
+}
+
+/* Does its tenant's share of the table have room for a flow that the scope did not begin? share_open_flow() charges it. */
+static __always_inline bool share_admits_stranger(struct sock *sk, const struct tuple *tuple, u16 flags)
+{
+	struct flow owned = {}, *peer;
+	struct tuple reverse;
+	u32 number;
+
+	if (!share_by || flags & WIRE_CANARY)
+		return true;
+	if (flags & WIRE_SERVER) {
+		tuple_reverse(tuple, &reverse);
+		peer = tuple_holder(&reverse);
+		number = peer ? peer->share : share_slot(0) + 1;
+	} else {
+		flow_owner_of_sock(&owned, sk);
+		number = share_of_owner(&owned);
+	}
+	return share_admits_flow(number);
 }
 
 static __always_inline u16 transport_flags(struct sock *sk)
@@ -297,12 +333,13 @@ static __noinline int flow_open(struct flow *flow, struct sock *sk)
 	if (!(flow->flags & (WIRE_CLIENT | WIRE_SERVER)))
 		flow->flags |= port_role(&flow->tuple);
 	peer = flow_meet_peer(flow);
+	share_open_flow(flow, peer);
 	if (flow->late && (flow->written || (flow->received && !flow_is_whole(peer)))) {
 		flow->flags |= WIRE_JOINED_LATE;
 		flow->accounted = flow->written;
 	}
 	bpf_map_update_elem(&tuples, &flow->tuple, &key, BPF_ANY);
-	event = lifecycle_reserve(WIRE_OPEN);
+	event = flow_reserve(flow, WIRE_OPEN);
 	if (event) {
 		flow_describe(flow, event);
 		flow_position(flow, event);
@@ -388,7 +425,7 @@ static __noinline int flow_end(struct flow *flow, struct sock *sk)
 		return 0;
 	flow_account_gap(flow, flow->written, WIRE_CAUSE_MISSED);
 	flow_leave_tuples(flow, sk);
-	event = lifecycle_reserve(WIRE_END);
+	event = flow_reserve(flow, WIRE_END);
 	if (event) {
 		flow_describe(flow, event);
 		flow_position(flow, event);

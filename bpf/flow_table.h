@@ -76,7 +76,7 @@ struct flow {
 	__u8 reserved[6];
 	__u64 owner_cgroup; /* cgroup v2 id, 0 = cannot be told */
 	__u32 owner_uid;    /* as the initial user namespace sees it */
-	__u32 reserved_too;
+	__u32 share;	    /* bpf/shares.bpf.h: charged for it; 0 = nobody */
 	struct tuple tuple;
 };
 

@@ -44,6 +44,21 @@ static __always_inline u16 current_scope(struct sock *sk)
 	return scope_flags((struct task_struct *)bpf_get_current_task(), tgid, sk);
 }
 
+/* The socket has another life before it: connect(AF_UNSPEC) ended that. Nothing of it stays in the table. */
+static __always_inline void flow_leave(struct flow *flow, struct sock *sk)
+{
+	u64 key = (u64)sk;
+
+	if (!flow)
+		return;
+	if (flow->stage >= FLOW_OPEN)
+		flow_end(flow, sk);
+	else if (flow->late)
+		flow_leave_tuples(flow, sk);
+	share_release_flow(flow);
+	bpf_map_delete_elem(&flows, &key);
+}
+
 /* For IPv4 the route is not stored yet: this decides by address, and ESTABLISHED looks again. */
 static __always_inline void on_connect(struct sock *sk)
 {
@@ -53,19 +68,18 @@ static __always_inline void on_connect(struct sock *sk)
 	struct tuple tuple;
 	struct call *call;
 
-	if (flow && flow->stage >= FLOW_OPEN)
-		flow_end(flow, sk);
-	else if (flow && flow->late)
-		flow_leave_tuples(flow, sk);
-	if (!flags)
+	flow_leave(flow, sk);
+	if (!flags || !share_admits_current(flags))
 		return;
 	flags |= WIRE_CLIENT;
 	sock_tuple(sk, &tuple);
 	if (!tuple_is_loopback(&tuple))
 		say_connect(&tuple, flags);
 	flow = flow_new(sk, &tuple, flags, FLOW_CONNECTING);
-	if (flow)
+	if (flow) {
 		flow_owner_is_current(flow);
+		share_charge_owner(flow);
+	}
 	call = bpf_map_lookup_elem(&calls, &id);
 	if (flow && call && call->sk == (u64)sk && !call->flow)
 		call_of_flow(call, flow); /* a send connects it: call_start_connecting() */
@@ -152,6 +166,7 @@ static __always_inline void on_listen(struct sock *sk, u16 flags)
 	struct listener_key key;
 	struct tuple tuple;
 
+	flow_leave(flow_find(sk), sk);
 	sock_tuple(sk, &tuple);
 	if (!flow_new(sk, &tuple, flags, FLOW_LISTENING))
 		return;
@@ -196,23 +211,20 @@ static __always_inline u16 stranger_flags(struct sock *sk, const struct tuple *t
 static __always_inline void on_established(struct sock *sk, u8 old_state)
 {
 	struct flow *flow = flow_find(sk);
-	u64 key = (u64)sk;
 	struct tuple tuple;
 	u16 flags;
 
 	if (flow && flow->stage >= FLOW_OPEN) {
 		if (flow_is_of(flow, (struct tcp_sock *)sk)) /* fast open: it has sent already */
 			return;
-		flow_end(flow, sk);
-		bpf_map_delete_elem(&flows, &key);
+		flow_leave(flow, sk);
 		flow = NULL;
 	}
 	if (flow && flow->stage != FLOW_CONNECTING)
 		return;
 	sock_tuple(sk, &tuple);
 	if (!sock_is_loopback(sk, &tuple)) {
-		if (flow)
-			bpf_map_delete_elem(&flows, &key);
+		flow_leave(flow, sk);
 		return;
 	}
 	if (flow) {
@@ -220,6 +232,8 @@ static __always_inline void on_established(struct sock *sk, u8 old_state)
 	} else {
 		flags = stranger_flags(sk, &tuple, old_state);
 		if (!flags)
+			return;
+		if (!share_admits_stranger(sk, &tuple, flags))
 			return;
 		flow = flow_new(sk, &tuple, flags, FLOW_CONNECTING);
 	}
@@ -230,7 +244,7 @@ static __always_inline void on_established(struct sock *sk, u8 old_state)
 static __always_inline void say_state(struct flow *flow, struct sock *sk, u8 kind, u8 old_state,
 				      u8 new_state)
 {
-	struct wire_event *event = lifecycle_reserve(kind);
+	struct wire_event *event = flow_reserve(flow, kind);
 	bool urgent = kind == WIRE_RESET || old_state == WIRE_TCP_ESTABLISHED;
 	unsigned long dead = 1UL << bpf_core_enum_value(enum sock_flags, SOCK_DEAD);
 
@@ -346,7 +360,6 @@ static __always_inline void flow_sync_last(struct flow *flow, struct tcp_sock *t
 static __always_inline void on_destroy(struct sock *sk)
 {
 	struct flow *flow = flow_find(sk);
-	u64 key = (u64)sk;
 
 	if (!flow)
 		return;
@@ -357,11 +370,8 @@ static __always_inline void on_destroy(struct sock *sk)
 	if (flow->stage >= FLOW_OPEN) {
 		flow_sync_last(flow, (struct tcp_sock *)sk);
 		flow_is_muted(flow);
-		flow_end(flow, sk);
-	} else if (flow->late) {
-		flow_leave_tuples(flow, sk);
 	}
-	bpf_map_delete_elem(&flows, &key);
+	flow_leave(flow, sk);
 }
 
 /* ---- processes ---- */

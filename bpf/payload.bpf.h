@@ -88,9 +88,9 @@ static __always_inline void hole_flush(struct call *call, struct flow *flow)
 	if (!call->hole_length)
 		return;
 	counter_add(WIRE_COUNTER_LOST_BYTES + (call->hole_cause & 15), call->hole_length);
-	event = bpf_ringbuf_reserve(&lifecycle_ring, sizeof(*event), 0);
+	share_lost(call->event.share, call->hole_cause, call->hole_length);
+	event = share_reserve_event(call->event.share, WIRE_HOLE);
 	if (!event) {
-		counter_add(WIRE_COUNTER_LIFECYCLE_LOST, 1);
 		call->hole_length = 0;
 		return;
 	}
@@ -137,6 +137,7 @@ static __always_inline int record_copy(struct call *call, struct flow *flow, u64
 		flow->lost_records++;
 		return WIRE_CAUSE_RING_FULL;
 	}
+	share_produced(call->event.share, SHARE_DATA, class);
 	asm volatile("" : "+r"(length));
 	if (length > class - sizeof(struct wire_event))
 		length = class - sizeof(struct wire_event);
@@ -145,6 +146,7 @@ static __always_inline int record_copy(struct call *call, struct flow *flow, u64
 	else
 		failed = bpf_probe_read_user(record->payload, length, (void *)address);
 	if (failed) {
+		share_discarded(call->event.share, SHARE_DATA, class);
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 		return in_pages ? WIRE_CAUSE_PAGES : WIRE_CAUSE_FAULT;
 	}
@@ -266,6 +268,16 @@ static __always_inline u64 walk_room(struct call *call, u64 *ret_address)
 	return length - call->at.offset;
 }
 
+/* The rest of the send goes: false, there is no more to do. */
+static __always_inline bool walk_shed(struct call *call, struct flow *flow)
+{
+	hole_add(call, flow, call->left, WIRE_CAUSE_SHARE);
+	flow->lost_records++;
+	call->offset += call->left;
+	call->left = 0;
+	return false;
+}
+
 /* Is there more to do? */
 static __always_inline bool walk_step(struct call *call, struct flow *flow)
 {
@@ -283,6 +295,8 @@ static __always_inline bool walk_step(struct call *call, struct flow *flow)
 		length = call->left;
 	if (length > WIRE_PAYLOAD_MAX)
 		length = WIRE_PAYLOAD_MAX;
+	if (!share_admits(call->event.share, call->done - call->left, &length))
+		return walk_shed(call, flow);
 	cause = record_emit(call, flow, address, length);
 	if (cause)
 		hole_add(call, flow, length, cause);
@@ -349,6 +363,7 @@ static __always_inline void call_emit(struct call *call, struct flow *flow, u64 
 	if (flow_is_muted(flow))
 		return;
 	flow_describe(flow, &call->event);
+	call->event.share = flow->share;
 	call->left = length - urgent;
 	if (call->at.kind == CALL_OTHER) {
 		emit_hole(call, flow, call->left, WIRE_CAUSE_PAGES);

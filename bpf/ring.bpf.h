@@ -35,6 +35,16 @@ static __always_inline void counter_add(u32 counter, u64 n)
 
 /* ---- the lifecycle ring ---- */
 
+static __always_inline void lifecycle_begin(struct wire_event *event, u8 kind)
+{
+	__builtin_memset(event, 0, sizeof(*event));
+	event->version = WIRE_EVENT_VERSION;
+	event->kind = kind;
+	event->when_ns = bpf_ktime_get_ns();
+	event->start_ns = event->when_ns;
+}
+
+/* For an event that is of no flow. */
 static __always_inline struct wire_event *lifecycle_reserve(u8 kind)
 {
 	struct wire_event *event = bpf_ringbuf_reserve(&lifecycle_ring, sizeof(*event), 0);
@@ -43,11 +53,7 @@ static __always_inline struct wire_event *lifecycle_reserve(u8 kind)
 		counter_add(WIRE_COUNTER_LIFECYCLE_LOST, 1);
 		return NULL;
 	}
-	__builtin_memset(event, 0, sizeof(*event));
-	event->version = WIRE_EVENT_VERSION;
-	event->kind = kind;
-	event->when_ns = bpf_ktime_get_ns();
-	event->start_ns = event->when_ns;
+	lifecycle_begin(event, kind);
 	return event;
 }
 

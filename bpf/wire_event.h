@@ -56,6 +56,7 @@ enum wire_cause {
 	WIRE_CAUSE_FASTOPEN,	/* data in a SYN */
 	WIRE_CAUSE_URGENT,	/* MSG_OOB byte, cut out of the stream */
 	WIRE_CAUSE_MUTED,	/* the stream was given up as not HTTP; not a loss */
+	WIRE_CAUSE_SHARE,	/* its tenant holds its whole share of the ring: bpf/share_table.h */
 	WIRE_CAUSE_COUNT,
 };
 
@@ -129,7 +130,10 @@ struct wire_event {
 	__u32 tgid;  /* 0 where no process may be named: only sends, WIRE_CONNECT and processes have one */
 	__u32 tid;
 	__u32 ns_tgid;	   /* tgid inside the process's own pid namespace */
-	__u32 parent_tgid; /* WIRE_FORK only */
+	union {
+		__u32 parent_tgid; /* WIRE_FORK only */
+		__u32 share;	   /* of a flow, inside a ring: bpf/shares.bpf.h; 0 once it was taken out */
+	};
 
 	__u64 process_start_ns; /* start_boottime of the group leader: (tgid, this) is the process */
 	__u64 cgroup_id;	/* cgroup v2 id, of whom uid is; 0 = cannot be told */

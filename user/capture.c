@@ -5,6 +5,7 @@
  */
 #include "capture_private.h"
 #include "../bpf/flow_table.h"
+#include "../bpf/share_table.h"
 #include "capture.skel.h"
 
 #include <errno.h>
@@ -194,6 +195,7 @@ static void set_options(struct capture *capture, const struct capture_options *o
 	rodata->scope_uid = options->uid;
 	rodata->scope_port = options->port;
 	memcpy((char *)rodata->scope_comm, options->comm, sizeof(options->comm));
+	rodata->share_by = (uint32_t)options->fair;
 	rodata->data_ring_quarter = capture->data_ring_bytes / 4;
 }
 
@@ -238,19 +240,27 @@ static int set_ring_sizes(struct capture *capture, const struct capture_options 
 	if (!error)
 		error = bpf_map__set_max_entries(capture->skeleton->maps.lifecycle_ring,
 						 (uint32_t)lifecycle);
+	if (!error && options->fair == CAPTURE_FAIR_NONE)
+		error = bpf_map__set_max_entries(capture->skeleton->maps.shares, 1);
 	return error;
 }
 
-static int take_record(void *context, void *data, size_t size)
+static int take_record(struct capture *capture, void *data, size_t size, enum share_ring ring)
 {
-	struct capture *capture = context;
 	const struct wire_event *event = data;
+	struct wire_event unshared;
 	int error;
 
 	if (size < sizeof(*event) || event->version != WIRE_EVENT_VERSION ||
 	    event->captured_bytes > size - sizeof(*event)) {
 		capture->error = -EPROTO;
 		return -EPROTO;
+	}
+	if (capture->shares && event->flow) {
+		capture_shares_consume(capture, event, ring, size);
+		unshared = *event;
+		unshared.share = 0;
+		event = &unshared;
 	}
 	error = sequencer_push(
 		capture->sequencer, event,
@@ -262,12 +272,17 @@ static int take_record(void *context, void *data, size_t size)
 	return 0;
 }
 
+static int take_lifecycle(void *context, void *data, size_t size)
+{
+	return take_record(context, data, size, SHARE_LIFECYCLE);
+}
+
 /* Stops where the ring ended when the drain began: senders may be faster than we are. */
 static int take_data(void *context, void *data, size_t size)
 {
 	struct capture *capture = context;
 	unsigned long behind = *capture->data_position.consumed + ((size + BPF_RINGBUF_HDR_SZ + 7) & ~7UL);
-	int error = take_record(context, data, size);
+	int error = take_record(capture, data, size, SHARE_DATA);
 
 	if (error)
 		return error;
@@ -321,7 +336,7 @@ static int map_rings(struct capture *capture)
 	capture->data = ring_buffer__new(data_fd, take_data, capture, NULL);
 	if (!capture->data)
 		return -errno;
-	capture->lifecycle = ring_buffer__new(lifecycle_fd, take_record, capture, NULL);
+	capture->lifecycle = ring_buffer__new(lifecycle_fd, take_lifecycle, capture, NULL);
 	if (!capture->lifecycle)
 		return -errno;
 	capture->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -492,6 +507,8 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 		error = find_sockets(capture, options->scope);
 	if (!error)
 		error = map_rings(capture);
+	if (!error)
+		error = capture_shares_map(capture, options->fair, bpf_map__fd(capture->skeleton->maps.shares));
 	if (error)
 		capture_reason_attach(capture->door, error, reason);
 	return error;
@@ -576,6 +593,7 @@ void capture_close(struct capture *capture)
 		close(capture->epoll_fd);
 	unmap_position(&capture->data_position);
 	unmap_position(&capture->lifecycle_position);
+	capture_shares_unmap(capture);
 	if (capture->muted)
 		munmap(capture->muted, MUTED_BYTES);
 	bpf_link__destroy(capture->resolve_link);
@@ -610,6 +628,7 @@ int capture_drain(struct capture *capture, struct sequencer *sequencer)
 		__atomic_load_n(capture->lifecycle_position.produced, __ATOMIC_ACQUIRE);
 	int result;
 
+	capture_shares_settle(capture);
 	capture->sequencer = sequencer;
 	capture->drained = 0;
 	capture->error = 0;

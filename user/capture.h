@@ -22,6 +22,9 @@ enum capture_scope {
 enum capture_door { CAPTURE_DOOR_AUTO, CAPTURE_DOOR_KPROBE, CAPTURE_DOOR_TRACEPOINT };
 const char *capture_door_name(enum capture_door door);
 
+/* Whose share of the rings is whose: bpf/share_table.h. */
+enum capture_fair { CAPTURE_FAIR_NONE, CAPTURE_FAIR_CGROUP, CAPTURE_FAIR_UID };
+
 struct capture_options {
 	enum capture_scope scope;
 	enum capture_door door;
@@ -33,6 +36,7 @@ struct capture_options {
 	bool host_wide;		 /* false: only the caller's network namespace, compared before anything else */
 	size_t data_ring_bytes;	 /* power of two, a page at least; 0 = 64 MiB */
 	size_t lifecycle_ring_bytes; /* 0 = 4 MiB */
+	enum capture_fair fair;	     /* NONE: who comes first gets it */
 };
 
 #define CAPTURE_REASON_MAX 512
@@ -128,6 +132,36 @@ struct capture_rights {
  * descriptors are the caller's to close, but for capture_fd(); capture_close() is not called.
  */
 void capture_without_rights(struct capture *capture, const struct capture_rights *rights);
+
+/*
+ * What a tenant had and holds. All but the last three only grow, from the start of
+ * the probe. A tenant's numbers are its own while `changes` stands still: then no
+ * other one came to its slot (one of 4096).
+ */
+struct capture_share {
+	uint64_t accepted_bytes; /* of its connections, both ends */
+	uint64_t lost_bytes[WIRE_CAUSE_COUNT];
+	uint64_t flows_refused;	 /* not followed: its part of the flow table was full */
+	uint64_t lifecycle_lost; /* events of its flows that found no room */
+	uint64_t changes;	 /* how often the slot got another tenant; 1: its only one */
+	uint64_t flows;		 /* in the flow table now */
+	uint64_t data_bytes;	 /* in the data ring now, headers of records included */
+	uint64_t lifecycle_bytes;
+};
+
+/*
+ * Without a system call. tenant: the id of its cgroup, or its uid, as
+ * capture_options.fair says; the tenant of a connection is its client's.
+ * CAPTURE_NOBODY: connections whose client was not seen. False: there are no shares.
+ */
+#define CAPTURE_NOBODY UINT64_MAX
+bool capture_share(const struct capture *capture, uint64_t tenant, struct capture_share *ret_share);
+/*
+ * In a process that takes over from one that drained and is no more: what that one
+ * took out of a ring and did not write down would be held for ever. Settled by
+ * the first capture_drain() that finds the rings empty.
+ */
+void capture_shares_take_over(struct capture *capture);
 
 /* The collector has given the flow up (blind, broken): the kernel stops copying it and its peer's. */
 void capture_mute(struct capture *capture, uint64_t flow);

@@ -54,6 +54,9 @@ struct capture {
 	size_t data_ring_bytes;
 	struct ring_position data_position, lifecycle_position;
 	_Atomic uint64_t *muted;
+	struct share *shares; /* NULL: none */
+	enum capture_fair fair;
+	bool shares_unsettled; /* capture_shares_take_over() */
 	bool own_pid_namespace;
 	uint32_t pid_namespace;
 
@@ -68,6 +71,16 @@ struct capture {
 	uint64_t settled_ns; /* capture_settled() */
 	int error;
 };
+
+struct share;
+
+/* Maps the table; map_fd is owned by the caller. 0 or -errno. */
+int capture_shares_map(struct capture *capture, enum capture_fair fair, int map_fd);
+void capture_shares_unmap(struct capture *capture);
+/* A record of size bytes leaves the ring (enum share_ring). */
+void capture_shares_consume(struct capture *capture, const struct wire_event *event, int ring, size_t size);
+/* Before a drain: settles what capture_shares_take_over() asked for, if the rings are empty. */
+void capture_shares_settle(struct capture *capture);
 
 /* Of either door: bpf/copies.bpf.h. */
 bool capture_is_copy(const char *program_name);

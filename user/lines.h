@@ -94,7 +94,7 @@ int event_summary(const struct line_context *context, const struct summary *summ
 
 /*
  * Names of enum wire_cause: "ring_full", "fault", "pages", "truncated", "missed", "fastopen",
- * "urgent", "muted".
+ * "urgent", "muted", "share".
  */
 const char *cause_name(enum wire_cause cause);
 

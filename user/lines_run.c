@@ -12,7 +12,7 @@ static const char *const cause_names[WIRE_CAUSE_COUNT] = {
 	[WIRE_CAUSE_FAULT] = "fault",	      [WIRE_CAUSE_PAGES] = "pages",
 	[WIRE_CAUSE_TRUNCATED] = "truncated", [WIRE_CAUSE_MISSED] = "missed",
 	[WIRE_CAUSE_FASTOPEN] = "fastopen",   [WIRE_CAUSE_URGENT] = "urgent",
-	[WIRE_CAUSE_MUTED] = "muted",
+	[WIRE_CAUSE_MUTED] = "muted",	      [WIRE_CAUSE_SHARE] = "share",
 };
 
 const char *cause_name(enum wire_cause cause)

@@ -464,7 +464,8 @@ static void check_sent(const struct scenario *scenario)
 static void report_send(const char *kind)
 {
 	static const char *const causes[WIRE_CAUSE_COUNT] = {
-		"", "ring_full", "fault", "pages", "truncated", "missed", "fastopen", "urgent", "muted"};
+		"", "ring_full", "fault", "pages", "truncated", "missed", "fastopen", "urgent", "muted",
+		"share"};
 	uint64_t holes[WIRE_CAUSE_COUNT] = {}, sum = 0;
 
 	for (size_t i = 0; i < seen->flow_count; i++)

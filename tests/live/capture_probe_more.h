@@ -805,6 +805,10 @@ static const struct {
 	{"names the owners of both ends", play_owners, false},
 	{"names the owners where the client is a stranger", play_owners_of_strangers, false},
 	{"names who connects a socket of another's", play_owner_connects, false},
+	{"fair by cgroup: a flood loses its own bytes", play_flood_of_cgroup, false},
+	{"fair by uid: a flood loses its own bytes", play_flood_of_uid, false},
+	{"fair: bodies go before heads", play_bodies_go_first, false},
+	{"fair: connections in a flood leave room for others", play_connections_flood, false},
 };
 
 #endif

@@ -765,7 +765,8 @@ static void names_every_cause_of_a_hole(void **state)
 {
 	static const char *const names[WIRE_CAUSE_COUNT] = {"none",	"ring_full", "fault",
 							    "pages",	"truncated", "missed",
-							    "fastopen", "urgent",    "muted"};
+							    "fastopen", "urgent",    "muted",
+							    "share"};
 
 	(void)state;
 	for (unsigned int cause = 0; cause < WIRE_CAUSE_COUNT; cause++)

@@ -15,7 +15,7 @@
 /* "bytes@0:abc hole@3+2:ring_full" and so on, for whole-result assertions. */
 static const char *const cause_names[WIRE_CAUSE_COUNT] = {
 	"none",	     "ring_full", "fault",    "pages", "truncated",
-	"missed", "fastopen",  "urgent", "muted"};
+	"missed", "fastopen",  "urgent", "muted", "share"};
 
 static char *feed(struct stream *stream, struct wire_event event, const char *text)
 {
