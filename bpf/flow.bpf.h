@@ -338,7 +338,8 @@ static __noinline int flow_open(struct flow *flow, struct sock *sk)
 		flow->flags |= WIRE_JOINED_LATE;
 		flow->accounted = flow->written;
 	}
-	bpf_map_update_elem(&tuples, &flow->tuple, &key, BPF_ANY);
+	if (bpf_map_update_elem(&tuples, &flow->tuple, &key, BPF_ANY))
+		counter_add(WIRE_COUNTER_NO_FLOW, 1); /* its peer will not find it */
 	event = flow_reserve(flow, WIRE_OPEN);
 	if (event) {
 		flow_describe(flow, event);
@@ -399,9 +400,11 @@ static __noinline int flow_expect(struct sock *sk, u16 flags)
 	if (!sock_is_loopback(sk, &flow.tuple))
 		return 0;
 	flow.id = flow_id();
-	if (bpf_map_update_elem(&flows, &key, &flow, BPF_NOEXIST))
+	if (bpf_map_update_elem(&flows, &key, &flow, BPF_NOEXIST) ||
+	    bpf_map_update_elem(&tuples, &flow.tuple, &key, BPF_ANY)) {
+		counter_add(WIRE_COUNTER_NO_FLOW, 1);
 		return 0;
-	bpf_map_update_elem(&tuples, &flow.tuple, &key, BPF_ANY);
+	}
 	__sync_fetch_and_add(&late_tuples, 1);
 	return 0;
 }

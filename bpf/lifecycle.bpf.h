@@ -12,6 +12,7 @@
 #include "call.bpf.h"
 
 #define LISTENER_TRIES 4
+#define E2BIG 7 /* a hash table is full */
 
 /* ---- connections ---- */
 
@@ -136,6 +137,7 @@ static __noinline int listener_add(const struct listener_key *key, u32 flags)
 		if (bpf_map_lookup_elem(&listeners, key) == listener)
 			return 0;
 	}
+	counter_add(WIRE_COUNTER_NO_FLOW, 1); /* what it accepts will not be known */
 	return 0;
 }
 
@@ -156,8 +158,9 @@ static __noinline int listener_remove(const struct listener_key *key)
 	late.count = *(volatile u32 *)&listener->count;
 	late.flags = listener->flags;
 	late.port = listener->port;
-	if (late.count && late.port == key->port)
-		bpf_map_update_elem(&listeners, key, &late, BPF_NOEXIST);
+	if (late.count && late.port == key->port &&
+	    bpf_map_update_elem(&listeners, key, &late, BPF_NOEXIST) == -E2BIG)
+		counter_add(WIRE_COUNTER_NO_FLOW, 1);
 	return 0;
 }
 
@@ -415,7 +418,8 @@ static __always_inline void on_fork(struct task_struct *parent, struct task_stru
 	if (scope_mode == SCOPE_TREE) {
 		entry.ns_tgid = task_ns_tgid(child);
 		entry.process_start_ns = BPF_CORE_READ(child, start_boottime);
-		bpf_map_update_elem(&tree, &tgid, &entry, BPF_ANY);
+		if (bpf_map_update_elem(&tree, &tgid, &entry, BPF_ANY))
+			counter_add(WIRE_COUNTER_NO_FLOW, 1); /* nor what it does */
 	}
 	say_process(child, WIRE_FORK, parent_tgid);
 }

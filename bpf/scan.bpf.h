@@ -52,7 +52,8 @@ static __always_inline void on_old_port(struct sock_common *common)
 		return;
 	key.netns = BPF_CORE_READ(common, skc_net.net, ns.inum);
 	key.port = BPF_CORE_READ(common, skc_num);
-	bpf_map_update_elem(&old_ports, &key, &there, BPF_ANY);
+	if (bpf_map_update_elem(&old_ports, &key, &there, BPF_ANY))
+		counter_add(WIRE_COUNTER_NO_FLOW, 1);
 }
 
 /* A socket of the scope that is older than the probe. */

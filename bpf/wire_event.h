@@ -174,7 +174,7 @@ enum wire_counter {
 	WIRE_COUNTER_CALLS,	     /* sends that returned > 0 */
 	WIRE_COUNTER_RECORDS,	     /* records submitted to either ring */
 	WIRE_COUNTER_STALE_CALLS,    /* an exit was missed: the same-call test started a call afresh */
-	WIRE_COUNTER_NO_FLOW,	     /* the flow table was full */
+	WIRE_COUNTER_NO_FLOW,	     /* a table was full: of flows, 4-tuples, listeners or processes */
 	WIRE_COUNTER_NO_CALL,	     /* the call table was full */
 	WIRE_COUNTER_LIFECYCLE_LOST, /* a lifecycle record could not be reserved */
 	WIRE_COUNTER_HARMLESS_MISSES, /* recursion misses that another copy made good: copies.bpf.h */

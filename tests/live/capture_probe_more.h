@@ -760,7 +760,32 @@ static void play_blocked(void)
 	play_streams(BLOCKED, BLOCKED_BYTES, send_blocked);
 }
 
+#include "../../bpf/flow_table.h"
 #include "capture_probe_tenants.h"
+
+/* One more than fit: what that one accepts is not known, and the run says so. */
+static void play_many_listeners(void)
+{
+	struct counters before, after;
+	struct child child;
+	bool in_child;
+
+	must(!capture_counters(capture, &before), "counters");
+	child = child_new(&in_child);
+	if (in_child) {
+		struct rlimit many = {LISTENER_ENTRIES + 100, LISTENER_ENTRIES + 100};
+		uint16_t port;
+
+		must(!setrlimit(RLIMIT_NOFILE, &many), "RLIMIT_NOFILE");
+		for (int i = 0; i <= LISTENER_ENTRIES; i++)
+			listen_on(NULL, &port);
+		_exit(0);
+	}
+	child_go(child, true);
+	observe_children(1, 0);
+	must(!capture_counters(capture, &after), "counters");
+	EQUAL(after.value[WIRE_COUNTER_NO_FLOW] - before.value[WIRE_COUNTER_NO_FLOW], 1, "listeners without room");
+}
 
 static const struct {
 	const char *name;
@@ -790,6 +815,9 @@ static const struct {
 	{"keeps the offsets of a connection aborted with all read", play_abort_when_read, false},
 	{"ends the flows that live at the end of a run", play_still_open, false},
 	{"tells two connections of one socket apart", play_reconnect, false},
+	{"ends a connection once whose socket leaves the scope", play_reconnect_out_of_scope, false},
+	{"ends a connection whose socket becomes a listener", play_listen_after_disconnect, false},
+	{"counts the listener that the table has no room for", play_many_listeners, false},
 	{"follows fork, exec and exit", play_processes, false},
 	{"captures curl", play_curl, false},
 	{"captures curl with a large body", play_curl_large, false},

@@ -554,7 +554,7 @@ static void play_still_open(void)
 	gate_done();
 }
 
-static void play_reconnect(void)
+static void reconnect(const char *new_name)
 {
 	uint16_t first = server_start(NULL, false, serve_take),
 		 second = server_start(NULL, false, serve_take);
@@ -568,6 +568,8 @@ static void play_reconnect(void)
 
 		write_stream(fd, 0, 100);
 		must(!connect(fd, &nowhere, sizeof(nowhere)), "disconnect");
+		if (new_name)
+			must(!prctl(PR_SET_NAME, new_name), "PR_SET_NAME");
 		must(inet_pton(AF_INET, "127.0.0.1", &to.sin_addr) == 1, "address");
 		must(!connect(fd, (struct sockaddr *)&to, sizeof(to)), "connect");
 		write_stream(fd, 0, 200);
@@ -585,6 +587,49 @@ static void play_reconnect(void)
 		EQUAL(flow->hole[WIRE_CAUSE_MISSED], 0, "missed bytes");
 		expect(!flow->disordered && flow->ended, "disordered or without an end");
 	}
+}
+
+static void play_reconnect(void)
+{
+	reconnect(NULL);
+}
+
+/* In between its process left the scope: what the socket was has ended all the same, once. */
+static void play_reconnect_out_of_scope(void)
+{
+	struct capture_options options = {.scope = CAPTURE_COMM};
+
+	memcpy(options.comm, program_invocation_short_name, strnlen(program_invocation_short_name, 15));
+	capture_begin(options);
+	reconnect("elsewhere");
+	capture_begin((struct capture_options){.scope = CAPTURE_TREE});
+}
+
+static void play_listen_after_disconnect(void)
+{
+	const struct seen *client;
+	uint16_t port = server_start(NULL, false, serve_take);
+	bool in_child;
+	struct child child = child_new(&in_child);
+
+	if (in_child) {
+		struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+		int fd = connect_to(NULL, port);
+
+		write_stream(fd, 0, 100);
+		must(!connect(fd, &nowhere, sizeof(nowhere)), "disconnect");
+		if (listen(fd, 1))
+			cannot("this kernel lets no socket listen that was connected: %s", strerror(errno));
+		_exit(0);
+	}
+	child_go(child, true);
+	observe_children(2, 2);
+	if (cannot_reason[0])
+		return;
+	check_pair();
+	client = flow_of(WIRE_CLIENT);
+	if (client)
+		EQUAL(client->end.offset, 100, "client's end");
 }
 
 #endif
