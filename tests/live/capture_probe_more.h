@@ -701,7 +701,10 @@ static void check_streams(uint64_t streams, uint64_t each)
 
 		if (!(flow->open.flags & WIRE_CLIENT))
 			continue;
-		if (!EQUAL(flow->data, each, "bytes of a stream") || !flow->bytes)
+		if (!expect(flow->data == each, "%lu bytes of a stream, %lu lost to a full ring, %lu missed",
+			    (unsigned long)flow->data, (unsigned long)flow->hole[WIRE_CAUSE_RING_FULL],
+			    (unsigned long)flow->hole[WIRE_CAUSE_MISSED]) ||
+		    !flow->bytes)
 			return;
 		for (uint64_t at = 0; at < each; at++)
 			if (!expect(flow->bytes[at] == stream_byte(at), "byte %lu of flow %zu differs",
