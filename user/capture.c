@@ -675,6 +675,7 @@ void capture_without_rights(struct capture *capture, const struct capture_rights
 	size_t size;
 
 	capture->rights = rights;
+	capture_shares_take_over(capture);
 	/* The probe's own variables: who can write them says what is in scope. */
 	bpf_object__for_each_map (map, capture->object) {
 		const void *variables = bpf_map__initial_value(map, &size);
