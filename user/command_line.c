@@ -79,6 +79,16 @@ static int parse_number(const char *text, unsigned long min, unsigned long max, 
 	return 0;
 }
 
+/* Is that process for certain in another network namespace than this one? proc_pid_ns(5) */
+static bool is_elsewhere(unsigned long pid)
+{
+	char path[64];
+	struct stat own, its;
+
+	snprintf(path, sizeof(path), "/proc/%lu/ns/net", pid);
+	return stat("/proc/self/ns/net", &own) == 0 && stat(path, &its) == 0 && own.st_ino != its.st_ino;
+}
+
 /* 0, or the sentence that says what the option wants. */
 static const char *take_scope(int id, const char *value, struct command_line *line)
 {
@@ -94,6 +104,8 @@ static const char *take_scope(int id, const char *value, struct command_line *li
 			return "takes a process id";
 		if (kill((pid_t)number, 0) && errno == ESRCH)
 			return "is of a process that is not there";
+		if (is_elsewhere(number))
+			return "is of a process in another network namespace: put nsenter -t PID -n before nightclerk";
 		capture->scope = CAPTURE_PID;
 		capture->pid = (uint32_t)number;
 		break;

@@ -96,6 +96,23 @@ def watch_takes_the_pid_of_its_own_namespace(live):
 
 
 @fact
+def watch_refuses_a_process_of_another_network_namespace_and_works_from_inside(live):
+    script = live.write("ready.py", "print('ready', flush=True); input()")
+    other = live.start(["unshare", "--net", "/usr/bin/python3", script], stdin=subprocess.PIPE)
+    equal(wait_for_line(other, "the other one"), "ready", "its line")
+    watch = ["watch", "--pid", str(other.pid)]
+    done = subprocess.run([NIGHTCLERK, *watch], stderr=subprocess.PIPE, timeout=HANG_SECONDS, check=False)
+    equal(done.returncode, 2, "status")
+    contains(done.stderr.decode(), "--pid is of a process in another network namespace: put nsenter -t PID -n before "
+                                   "nightclerk", "stderr")
+    inside = live.nightclerk(watch, ["nsenter", "-t", str(other.pid), "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"])
+    wait_for_line(inside, "watch")
+    inside.send_signal(signal.SIGINT)
+    _, err = inside.communicate(timeout=HANG_SECONDS)
+    equal(inside.returncode, 0, f"status of watch\n{err.decode()}")
+
+
+@fact
 def a_child_in_a_pid_namespace_of_its_own_is_followed(live):
     mock = live.mock()
     result = live.run([*INSIDE, "/usr/bin/python3", live.write("post.py", POST), mock.url]).expect(0)
