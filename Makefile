@@ -269,19 +269,20 @@ bench-memory: $(BUILD)/tests/unit/attempts_memory_test ## what a million remembe
 bench-idle: all ## memory with 10,000 idle connections and 1,000 requests/s: at most 64 MiB (root)
 	@/usr/bin/python3 tests/bench/idle.py
 
-# A kernel is SERIES or SERIES-PREEMPTION; PREEMPT is for those that name none.
+# A kernel is SERIES or SERIES-PREEMPTION; PREEMPT is for those that name none. JOBS guests run side by side.
 KERNEL ?= 5.10,6.1,6.12,6.12-full,7
 PREEMPT ?=
+JOBS ?= 1
 comma := ,
 GUESTS = $(subst $(comma), ,$(KERNEL))
 VM_PACKAGES = qemu-system-x86 busybox-static cpio xz-utils \
 	$(shell [ -x /usr/lib/qemu/virtiofsd ] || apt-cache search --names-only '^virtiofsd$$' 2>/dev/null | cut -d ' ' -f 1)
 
 .PHONY: vm
-vm: setup ## the live tests on stock Debian kernels under QEMU: KERNEL=5.10,6.1,6.12,7 PREEMPT=full (root)
+vm: setup ## the live tests on stock Debian kernels under QEMU: KERNEL=5.10,6.1,6.12,7 PREEMPT=full JOBS=2 (root)
 	@tools/install-packages $(VM_PACKAGES)
 	@$(MAKE) --no-print-directory -s $(LIVE_TOOLS)
-	@status=0; PREEMPT=$(PREEMPT) NIGHTCLERK_TEST_SECONDS=7200 $(RUN) --label vm --wrap tests/vm/boot $(GUESTS) || status=1; \
+	@status=0; PREEMPT=$(PREEMPT) NIGHTCLERK_TEST_SECONDS=7200 $(RUN) --jobs $(JOBS) --label vm --wrap tests/vm/boot $(GUESTS) || status=1; \
 		tests/vm/table $(foreach guest,$(GUESTS),build/vm/guest-$(guest)$(if $(findstring -,$(guest)),,$(PREEMPT:%=-%))) || status=1; exit $$status
 
 .PHONY: mutate-table

@@ -1,36 +1,71 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """inside.py OUT TEST...: runs test programs in a guest and leaves one TAP of all of them in OUT/tap.
 
-A program that dies, prints no plan or prints fewer tests than it planned is a
-failed test of its own. What each of them said stays in OUT/<name>.txt.
+TEST is a program, or program:argument,... for some of its tests. One that
+dies, prints no plan or prints fewer tests than it planned is a failed test of
+its own. What each of them said stays in OUT/<name>.txt; how many seconds each
+of its tests took, in OUT/seconds.
 """
 import os
 import re
+import select
 import subprocess
 import sys
+import time
 
 LIMIT_SECONDS = int(os.environ.get("NIGHTCLERK_VM_TEST_SECONDS", "1200"))
 
 
-def run(program, log_path):
-    with open(log_path, "wb") as log:
+def lines_of(pipe, deadline):
+    """The lines that come before the deadline; whoever else holds the pipe may hold it for ever."""
+    text = b""
+    while select.select([pipe], [], [], max(0, deadline - time.monotonic()))[0]:
+        read = os.read(pipe.fileno(), 65536)
+        if not read:
+            break
+        *whole, text = (text + read).split(b"\n")
+        yield from whole
+    if text:
+        yield text
+
+
+def run(command, log_path, took):
+    """The program's lines and what is wrong with its end. took(seconds, line) is told each test as it ends."""
+    lines = []
+    before = time.monotonic()
+    deadline = before + LIMIT_SECONDS
+    with open(log_path, "w", encoding="utf-8", buffering=1) as log, subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL) as process:
+        for line in lines_of(process.stdout, deadline):
+            lines.append(line.decode(errors="replace"))
+            log.write(lines[-1] + "\n")
+            if re.match(r"(not )?ok ", lines[-1]):
+                now = time.monotonic()
+                took(now - before, lines[-1])
+                before = now
         try:
-            status = subprocess.run([program], stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                    timeout=LIMIT_SECONDS, check=False).returncode
-            trouble = f"ended with {status}" if status else None
+            status = process.wait(max(0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            trouble = f"had not ended after {LIMIT_SECONDS} s"
-    with open(log_path, encoding="utf-8", errors="replace") as log:
-        return log.read().splitlines(), trouble
+            process.kill()
+            return lines, f"had not ended after {LIMIT_SECONDS} s"
+    return lines, f"ended with {status}" if status else None
 
 
 def main(out, programs):
     number = failed = 0
-    with open(os.path.join(out, "tap"), "w", encoding="utf-8", buffering=1) as tap:
+    with open(os.path.join(out, "tap"), "w", encoding="utf-8", buffering=1) as tap, \
+            open(os.path.join(out, "seconds"), "w", encoding="utf-8", buffering=1) as seconds:
         for program in programs:
+            program, _, chosen = program.partition(":")
             name = os.path.basename(program)
             print("running", name, flush=True)
-            lines, trouble = run(program, os.path.join(out, name + ".txt"))
+            started = time.monotonic()
+            try:
+                lines, trouble = run([program, *filter(None, chosen.split(","))], os.path.join(out, name + ".txt"),
+                                     lambda took, line, name=name: seconds.write(f"{took:7.1f} {name}: {line}\n"))
+            except OSError as error:  # there is no such program
+                lines, trouble = [], str(error)
+            tap.write(f"# {name}: {time.monotonic() - started:.0f} s\n")
             planned, seen, bad = None, 0, 0
             for line in lines:
                 plan = re.match(r"1\.\.(\d+)(.*)", line)
