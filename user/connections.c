@@ -30,6 +30,7 @@ struct entry {
 struct connections {
 	struct connection_shared shared;
 	struct flow *flows;
+	struct flow *last_used; /* of them; NULL = none, or it is gone */
 	struct entry *entries;
 	struct connection_result current;
 	bool lent;
@@ -52,6 +53,8 @@ static void remove_flow(struct connections *connections, struct flow *flow)
 {
 	if (!flow)
 		return;
+	if (connections->last_used == flow)
+		connections->last_used = NULL;
 	HASH_DEL(connections->flows, flow);
 	free(flow);
 }
@@ -140,14 +143,18 @@ static void note_double(struct connections *connections, const struct flow *flow
  */
 static struct flow *find_flow(struct connections *connections, const struct wire_event *event)
 {
-	struct flow *flow;
+	struct flow *flow = connections->last_used;
 	struct entry *entry;
 	struct connection_key key;
 	bool is_double;
 
-	HASH_FIND(hh, connections->flows, &event->flow, sizeof(event->flow), flow);
-	if (flow)
+	if (flow && flow->id == event->flow) /* the next piece of one body, or of one stream of events */
 		return flow;
+	HASH_FIND(hh, connections->flows, &event->flow, sizeof(event->flow), flow);
+	if (flow) {
+		connections->last_used = flow;
+		return flow;
+	}
 	flow = calloc(1, sizeof(*flow));
 	if (!flow)
 		return NULL;

@@ -66,11 +66,11 @@ static bool take_authority(struct bytes *target, struct bytes *ret_authority)
 {
 	static const uint8_t separator[] = "://";
 	struct bytes rest = *target;
-	const uint8_t *at = memmem(rest.data, rest.size, separator, 3);
+	const uint8_t *at = rest.data[0] == '/' ? NULL : memmem(rest.data, rest.size, separator, 3);
 	struct bytes authority;
 	size_t end = 0;
 
-	if (!at || rest.data[0] == '/' || bytes_find(rest, '/') < (size_t)(at - rest.data))
+	if (!at || bytes_find(rest, '/') < (size_t)(at - rest.data))
 		return false;
 	bytes_take(&rest, (size_t)(at - rest.data) + 3);
 	while (end < rest.size && rest.data[end] != '/' && rest.data[end] != '?' && rest.data[end] != '#')
@@ -360,8 +360,9 @@ void exchange_answer_hole(struct exchange *exchange, uint64_t length)
 /* Who says that the answer is a stored one: seen in the field, no standard names it. */
 static bool says_replayed(const struct http_head *head)
 {
-	static const struct bytes names[] = {BYTES("Idempotent-Replayed"), BYTES("Idempotency-Replayed"), BYTES("Request-Idempotency"),
-					    BYTES("X-Idempotency-Replayed"), BYTES("X-Idempotent-Replayed")};
+	static const struct bytes names[] = {
+		BYTES("Idempotent-Replayed"), BYTES("Idempotency-Replayed"), BYTES("Request-Idempotency"),
+		BYTES("X-Idempotency-Replayed"), BYTES("X-Idempotent-Replayed")};
 	const struct http_field *field = http_head_find(head, BYTES("X-Idempotency-Status"));
 
 	if (field && bytes_equal_nocase(field->value, BYTES("replayed")))

@@ -317,17 +317,6 @@ void json_null(struct json_writer *writer)
 	append_value(writer, "null", 4);
 }
 
-/* Both digits at once, without a table that would push others out of the cache. */
-static void put_hex(uint8_t *to, uint8_t byte)
-{
-	unsigned int digits = (byte >> 4 | (unsigned int)byte << 8) & 0x0f0f; /* the high one first */
-	unsigned int letters = ((digits + 0x0606) >> 4 & 0x0101) * ('a' - '0' - 10);
-
-	digits += 0x3030 + letters;
-	to[0] = (uint8_t)digits;
-	to[1] = (uint8_t)(digits >> 8);
-}
-
 void json_hex(struct json_writer *writer, const uint8_t *bytes, size_t byte_count)
 {
 	uint8_t *room = room_for_value(writer, 2 * byte_count + 2);
@@ -335,10 +324,11 @@ void json_hex(struct json_writer *writer, const uint8_t *bytes, size_t byte_coun
 	if (!room)
 		return;
 	*room++ = '"';
-	for (size_t i = 0; i < byte_count; i++)
-		put_hex(room + 2 * i, bytes[i]);
-	room[2 * byte_count] = '"';
-	room += 2 * byte_count + 1;
+	for (size_t i = 0; i < byte_count; i++) {
+		*room++ = (uint8_t)hex_digits[bytes[i] >> 4];
+		*room++ = (uint8_t)hex_digits[bytes[i] & 15];
+	}
+	*room++ = '"';
 	end_value(writer, room);
 }
 
