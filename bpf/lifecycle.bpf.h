@@ -199,16 +199,14 @@ static __always_inline u16 stranger_flags(struct sock *sk, const struct tuple *t
 	struct flow *peer;
 	u16 own = scope_of_sock(sk);
 
-	if (own)
-		return own | role;
 	listener = role == WIRE_SERVER
 			   ? listener_at(tuple->netns, tuple->local_port, tuple->local_address)
 			   : listener_at(tuple->netns, tuple->remote_port, tuple->remote_address);
-	if (listener)
-		return role | listener->flags | (role == WIRE_SERVER ? WIRE_IN_TREE : 0);
+	if (listener) /* also where the scope is everybody: whose canary it is says the one who listens */
+		return own | role | listener->flags | (role == WIRE_SERVER ? WIRE_IN_TREE : 0);
 	tuple_reverse(tuple, &reverse);
 	peer = tuple_holder(&reverse);
-	return peer ? role | (peer->flags & WIRE_CANARY) : 0;
+	return own || peer ? own | role | (peer ? peer->flags & WIRE_CANARY : 0) : 0;
 }
 
 static __always_inline void on_established(struct sock *sk, u8 old_state)

@@ -415,6 +415,12 @@ void attempts_close(struct attempts *attempts, struct call *call)
 	call->attempt = NULL;
 }
 
+void attempts_set_policy(struct attempts *attempts, const struct finding_limits *limits, bool strict)
+{
+	attempts->options.finding.limits = limits;
+	attempts->options.finding.strict = strict;
+}
+
 void attempts_mark(struct attempts *attempts)
 {
 	for (int bond = 0; bond < BOND_COUNT; bond++)

@@ -84,6 +84,12 @@ bool attempts_next_change(struct attempts *attempts, struct judgement *ret_judge
 /* The call is over: its attempt is kept, call->attempt is cleared. */
 void attempts_close(struct attempts *attempts, struct call *call);
 
+/*
+ * Attempts are judged by these limits from now on; what is remembered keeps the number of its rule, so what stood at
+ * a number before stands there still (policy_follow()).
+ */
+void attempts_set_policy(struct attempts *attempts, const struct finding_limits *limits, bool strict);
+
 /* `mark`: no attempt from now on is judged against one from before. Changes go on within each window. */
 void attempts_mark(struct attempts *attempts);
 

@@ -70,6 +70,17 @@ static void feed_canary(struct collector *collector, const struct input *input)
 	}
 }
 
+static bool is_canary(struct collector *collector, const struct wire_event *event)
+{
+	size_t i = 0;
+
+	while (i < CANARY_FLOWS && collector->canary_flows[i] && collector->canary_flows[i] != event->flow)
+		i++;
+	if (event->flags & WIRE_CANARY && event->flow && i < CANARY_FLOWS)
+		collector->canary_flows[i] = event->flow;
+	return event->flags & WIRE_CANARY || (event->flow && i < CANARY_FLOWS && collector->canary_flows[i]);
+}
+
 /* Everything that may leave at until_ns. */
 static void let_through(struct collector *collector, uint64_t until_ns, uint64_t now_ns)
 {
@@ -77,7 +88,7 @@ static void let_through(struct collector *collector, uint64_t until_ns, uint64_t
 	uint64_t flow;
 
 	while (sequencer_pull(collector->sequencer, until_ns, &input.wire.event, &input.wire.payload)) {
-		if (input.wire.event->flags & WIRE_CANARY) {
+		if (is_canary(collector, input.wire.event)) {
 			feed_canary(collector, &input);
 			continue;
 		}
@@ -102,9 +113,33 @@ static int drain_rings(struct collector *collector)
 
 /* ---- the loop ---- */
 
+/* The monitor has looked at it, and says what is wrong with one. */
+static void take_policy(struct collector *collector)
+{
+	struct judge_options judge = collector->options->pipeline.judge;
+	struct policy *policy = NULL;
+	struct policy_error error;
+	int err = policy_parse(buffer_bytes(&collector->policy_text), &policy, &error);
+
+	collector->policy_due = false;
+	if (!err && collector->policy)
+		err = policy_follow(policy, collector->policy);
+	if (err) {
+		policy_free(policy);
+		fprintf(stderr, "nightclerk: the new policy cannot be used: %s; the one before it stays until a restart\n", strerror(-err));
+		return;
+	}
+	judge.strict = collector->options->strict;
+	policy_apply(policy, &judge);
+	tenants_set_policy(collector->tenants, policy, judge.strict || collector->options->strict);
+	collector->policy = policy;
+}
+
 static void obey(struct collector *collector)
 {
 	collector_take_orders(collector);
+	if (collector->policy_due)
+		take_policy(collector);
 	if (collector->reopen)
 		collector_reopen(collector);
 	collector->reopen = false;
@@ -197,7 +232,8 @@ static void finish(struct collector *collector)
 int collector_run(const struct collector_options *options)
 {
 	struct collector collector = {
-		.options = options, .capture = options->capture, .wire = options->wire, .canary = options->canary};
+		.options = options, .capture = options->capture, .wire = options->wire, .canary = options->canary,
+		.policy = options->pipeline.policy};
 	struct pollfd fds[] = {{.fd = capture_fd(options->capture), .events = POLLIN}, {.fd = options->wire->fd, .events = POLLIN}};
 	char reason[DROP_RIGHTS_REASON_MAX];
 

@@ -24,6 +24,8 @@ struct collector_options {
 	struct unprivileged account;
 	struct run_facts facts;	   /* of this life: another run_id each time */
 	struct pipeline_options pipeline;
+	struct run_gap gap;		 /* the one before this life; until_ns 0 = none */
+	bool strict;			 /* whatever the policy says */
 	enum tenant_split split;
 	size_t tenants_max;		 /* 0 = LIMIT_TENANTS */
 	struct rotation_limits rotation; /* when the monitor is to be asked */

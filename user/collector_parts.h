@@ -12,6 +12,7 @@
 #include "tenants.h"
 
 #define COLLECTOR_CGROUPS 1024
+#define CANARY_FLOWS 16 /* two for each try, of which there are three */
 #define CGROUP_TRIES 4 /* each with another process that was in it */
 
 /* One file of one tenant. */
@@ -42,12 +43,14 @@ struct collector {
 	struct capture_rights rights;
 	struct sequencer *sequencer;
 	struct canary *canary;
+	uint64_t canary_flows[CANARY_FLOWS]; /* 0 = none; the end of one may come when the mark is off */
 	struct tenants *tenants;
 	struct book *books;
 	/* what the monitor ordered */
 	bool monitor_gone, finish, reopen;
 	struct buffer policy_text;
 	bool policy_due;
+	const struct policy *policy; /* those before it are kept: calls that are remembered point to them */
 	/* of the loop */
 	struct asked_cgroup cgroups[COLLECTOR_CGROUPS]; /* each where its id puts it */
 	uint64_t next_tick_ns, next_counters_ns, next_metrics_ns;

@@ -26,6 +26,13 @@ struct line_context {
 	const struct digest *policy_sha;     /* NULL = no policy */
 };
 
+/* A time of which something may be missing, since who read it died. */
+struct run_gap {
+	uint64_t from_ns; /* CLOCK_MONOTONIC: what was captured before is written */
+	uint64_t until_ns;
+	char cause[96];
+};
+
 /* ledger: a request that is complete, or that never will be. */
 int ledger_line(const struct line_context *context, const struct call *call, struct buffer *out);
 
@@ -63,6 +70,7 @@ int event_broken(const struct line_context *context, const struct connection_nam
 		 struct buffer *out);
 int event_off_loopback(const struct line_context *context, const struct connection_name *connection,
 		       bool refused, uint64_t now_ns, struct buffer *out);
+int event_gap(const struct line_context *context, const struct run_gap *gap, struct buffer *out);
 int event_mark(const struct line_context *context, struct bytes label, uint64_t now_ns,
 	       struct buffer *out);
 

@@ -146,6 +146,17 @@ int event_off_loopback(const struct line_context *context, const struct connecti
 	return line_close(&line);
 }
 
+int event_gap(const struct line_context *context, const struct run_gap *gap, struct buffer *out)
+{
+	struct line line;
+
+	line_open_event(&line, context, "gap", gap->until_ns, out);
+	line_text(&line, "cause", gap->cause);
+	line_time(&line, "from", gap->from_ns);
+	line_unsigned(&line, "ms", (gap->until_ns - gap->from_ns) / 1000000);
+	return line_close(&line);
+}
+
 int event_mark(const struct line_context *context, struct bytes label, uint64_t now_ns,
 	       struct buffer *out)
 {

@@ -32,6 +32,8 @@ static int run_child(const struct monitor *monitor, struct monitor_wire *wire, c
 		.account = monitor->options->account,
 		.facts = monitor->facts,
 		.pipeline = {.judge = monitor->judge, .policy = monitor->policy, .no_alerts = true},
+		.gap = monitor->gap,
+		.strict = monitor->options->judge.strict,
 		.split = monitor->options->split,
 		.tenants_max = monitor->options->tenants_max,
 		.rotation = monitor->options->rotation,
@@ -39,6 +41,8 @@ static int run_child(const struct monitor *monitor, struct monitor_wire *wire, c
 	};
 
 	snprintf(options.facts.run_id, sizeof(options.facts.run_id), "%s", run_id);
+	options.gap.until_ns = options.gap.cause[0] ? options.facts.start_ns : 0;
+	options.pipeline.gap = options.gap.until_ns ? &options.gap : NULL;
 	return collector_run(&options);
 }
 
@@ -86,6 +90,8 @@ int monitor_start_collector(struct monitor *monitor, char *reason)
 		return err;
 	}
 	monitor->started_ns = monitor->facts.start_ns;
+	if (!monitor->gap.cause[0])
+		monitor->written_ns = monitor->started_ns;
 	monitor->starts++;
 	return 0;
 }
@@ -158,6 +164,17 @@ static int await_canary(struct monitor *monitor, char *reason)
 	return monitor->pid && !*cause ? -ENODATA : -ECHILD;
 }
 
+/* What the end of its connections tells is the canary's, too: the mark stays until its processes are gone. */
+static void await_its_end(struct monitor *monitor)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + CANARY_AFTER_NS;
+	char cause[CANARY_REASON_MAX];
+
+	while (monitor->pid && !canary_over(monitor->canary, cause) && clock_monotonic_ns() < deadline_ns)
+		monitor_turn(monitor, 1);
+	monitor_turn(monitor, TURN_MS);
+}
+
 static int try_canary(struct monitor *monitor, char *reason)
 {
 	uint32_t client, server;
@@ -172,6 +189,8 @@ static int try_canary(struct monitor *monitor, char *reason)
 		err = monitor_start_collector(monitor, reason);
 	if (!err)
 		err = await_canary(monitor, reason);
+	if (!err)
+		await_its_end(monitor);
 	capture_set_canary(monitor->capture, 0, 0);
 	canary_free(monitor->canary);
 	monitor->canary = NULL;
@@ -205,6 +224,8 @@ void monitor_mourn(struct monitor *monitor, uint64_t now_ns)
 		monitor->back_off_ns = BACK_OFF_LAST_NS;
 	monitor->restart_ns = now_ns + monitor->back_off_ns;
 	monitor->gaps++;
+	monitor->gap = (struct run_gap){.from_ns = monitor->written_ns};
+	snprintf(monitor->gap.cause, sizeof(monitor->gap.cause), "the collector %.80s", how);
 	monitor_write_metrics(monitor);
 	fprintf(stderr, "nightclerk: the collector %s; what it had read and not written is lost (a gap); the next one starts in %llu ms\n",
 		how, (unsigned long long)(monitor->back_off_ns / 1000000));

@@ -30,6 +30,7 @@ struct monitor {
 	struct buffer metrics_text; /* the collector's last */
 	bool metrics_failed;	    /* said */
 	uint64_t gaps;
+	struct run_gap gap; /* the last one; no cause = none */
 	int64_t began_wall_ns;
 	int signal_fd;
 	/* the collector */

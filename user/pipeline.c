@@ -656,6 +656,10 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 					       .fingerprinter = pipeline->fingerprinter,
 					       .policy_sha = options->policy ? policy_sha(options->policy) : NULL};
 	lost(pipeline, event_start(&pipeline->line, &options->judge, &output->events));
+	if (options->gap) {
+		lost(pipeline, event_gap(&pipeline->line, options->gap, &output->events));
+		pipeline_note_gap(pipeline, "the collector was started again: what the one before it had read and not written is missing");
+	}
 	book_the_run(pipeline, 0);
 	screen_model_tick(options->screen, run->wall_offset_ns);
 	return pipeline;
@@ -714,6 +718,16 @@ size_t pipeline_remembered_bytes(const struct pipeline *pipeline)
 size_t pipeline_open_calls(const struct pipeline *pipeline)
 {
 	return connections_open_calls(pipeline->connections);
+}
+
+void pipeline_set_policy(struct pipeline *pipeline, const struct policy *policy, bool strict)
+{
+	pipeline->options.policy = policy;
+	pipeline->options.judge.strict = strict;
+	classifier_set_policy(pipeline->classifier, policy);
+	fingerprinter_set_secrets(pipeline->fingerprinter, policy_secrets(policy));
+	attempts_set_policy(pipeline->attempts, policy_limits(policy), strict);
+	pipeline->line.policy_sha = policy_sha(policy);
 }
 
 void pipeline_note_gap(struct pipeline *pipeline, const char *why)

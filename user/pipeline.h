@@ -37,6 +37,7 @@ struct pipeline_options {
 	bool within_cgroups; /* no two calls of different cgroups are the same (`audit`) */
 	size_t max_remembered_bytes; /* of calls; 0 = LIMIT_REMEMBERED_BYTES */
 	size_t max_path_bytes;	     /* of cgroups; 0 = LIMIT_CGROUP_PATHS_BYTES */
+	const struct run_gap *gap;   /* borrowed; the one before this run, NULL = none */
 	struct alert_style style;
 	struct profile *profile; /* borrowed; told of every stage (profile.h). NULL = none */
 	struct screen_model *screen; /* borrowed; told of everything that the events hold. NULL = none */
@@ -57,6 +58,12 @@ int pipeline_feed(struct pipeline *pipeline, const struct input *input);
 
 /* Flows that were given up since the last call: the kernel need not copy them. Returns 0 when there is none. */
 uint64_t pipeline_next_muted(struct pipeline *pipeline);
+
+/*
+ * Calls from now on are judged by that policy, which policy_follow()s the one before; both are borrowed for as long as
+ * the pipeline lives. strict: with what it sets.
+ */
+void pipeline_set_policy(struct pipeline *pipeline, const struct policy *policy, bool strict);
 
 /* Something was not seen that no input shows: the summary gives this as a reason. why is static. */
 void pipeline_note_gap(struct pipeline *pipeline, const char *why);

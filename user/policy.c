@@ -10,6 +10,8 @@
 #include "json_text.h"
 #include "say.h"
 
+#include <errno.h>
+
 void policy_free(struct policy *policy)
 {
 	if (!policy)
@@ -24,6 +26,30 @@ void policy_free(struct policy *policy)
 	free(policy->strings);
 	buffer_done(&policy->text);
 	free(policy);
+}
+
+int policy_follow(struct policy *policy, const struct policy *before)
+{
+	size_t earlier = before->limits_before + before->rule_count;
+	struct finding_limits *limits;
+
+	if (earlier + policy->rule_count > UINT16_MAX)
+		return -E2BIG;
+	limits = calloc(earlier + policy->rule_count + 1, sizeof(*limits));
+	if (!limits)
+		return -ENOMEM;
+	if (earlier)
+		memcpy(limits, before->limits, earlier * sizeof(*limits));
+	if (policy->rule_count)
+		memcpy(limits + earlier, policy->limits, policy->rule_count * sizeof(*limits));
+	free(policy->limits);
+	policy->limits = limits;
+	policy->limits_before = earlier;
+	for (size_t i = 0; i < policy->rule_count; i++) {
+		policy->rules[i].number = (uint16_t)(earlier + i + 1);
+		policy->rules[i].limits = &limits[earlier + i];
+	}
+	return 0;
 }
 
 struct bytes policy_text(const struct policy *policy)

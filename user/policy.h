@@ -85,6 +85,13 @@ struct policy;
 int policy_parse(struct bytes text, struct policy **ret_policy, struct policy_error *ret_error);
 void policy_free(struct policy *policy); /* accepts NULL */
 
+/*
+ * For a policy that takes the place of another while calls are remembered: the rules of before keep their numbers in
+ * policy_limits(), those of policy come after them. before must outlive policy. 0, -ENOMEM, or -E2BIG: too many rules
+ * in all, with policy as it was.
+ */
+int policy_follow(struct policy *policy, const struct policy *before);
+
 struct bytes policy_text(const struct policy *policy);
 const struct digest *policy_sha(const struct policy *policy); /* of the text */
 size_t policy_rule_count(const struct policy *policy);

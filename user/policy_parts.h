@@ -14,7 +14,8 @@ struct policy {
 	size_t strings_size;
 	size_t strings_used;
 	struct policy_rule *rules;
-	struct finding_limits *limits; /* of each rule */
+	struct finding_limits *limits; /* of each rule, after those of the policies before it */
+	size_t limits_before;
 	size_t rule_count;
 	bool sets_fail_on, sets_strict, sets_allow_blind;
 	enum severity fail_on;

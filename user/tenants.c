@@ -83,6 +83,16 @@ void tenants_forget(struct tenants *tenants, struct tenant *tenant)
 	tenant_free(tenant);
 }
 
+void tenants_set_policy(struct tenants *tenants, const struct policy *policy, bool strict)
+{
+	struct tenant *tenant;
+
+	tenants->pipeline.policy = policy;
+	tenants->pipeline.judge.strict = strict;
+	DL_FOREACH(tenants->list, tenant)
+		pipeline_set_policy(tenant->pipeline, policy, strict);
+}
+
 uint64_t tenants_next_muted(struct tenants *tenants)
 {
 	uint64_t flow;

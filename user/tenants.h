@@ -61,6 +61,8 @@ void tenants_free(struct tenants *tenants);			     /* accepts NULL */
  * summaries will say so.
  */
 int tenants_feed(struct tenants *tenants, const struct input *input);
+/* pipeline_set_policy() of all, and of those to come. */
+void tenants_set_policy(struct tenants *tenants, const struct policy *policy, bool strict);
 /* Flows that were given up since the last call: the kernel need not copy them. 0 when there is none. */
 uint64_t tenants_next_muted(struct tenants *tenants);
 

@@ -591,9 +591,32 @@ static void the_example_in_the_readme_is_a_policy(void **state)
 	buffer_done(&text);
 }
 
+static void a_policy_that_follows_keeps_the_numbers_of_the_one_before(void **state)
+{
+	struct policy *first, *second, *third;
+	struct policy_error error;
+
+	(void)state;
+	assert_int_equal(policy_parse(BYTES("{\"rules\":[{\"match\":{\"path\":\"/a\"},\"severity\":\"low\"},{\"match\":{\"path\":\"/b\"}}]}"), &first, &error), 0);
+	assert_int_equal(policy_parse(BYTES("{\"rules\":[{\"match\":{\"path\":\"/a\"},\"severity\":\"info\"}]}"), &second, &error), 0);
+	assert_int_equal(policy_parse(BYTES("{\"rules\":[]}"), &third, &error), 0);
+	assert_int_equal(policy_follow(second, first), 0);
+	assert_int_equal(policy_rule_at(second, 0)->number, 3);
+	assert_ptr_equal(policy_rule_at(second, 0)->limits, &policy_limits(second)[2]);
+	assert_int_equal(policy_limits(second)[0].at_most, SEVERITY_LOW);
+	assert_false(policy_limits(second)[1].capped);
+	assert_int_equal(policy_limits(second)[2].at_most, SEVERITY_INFO);
+	assert_int_equal(policy_follow(third, second), 0);
+	assert_int_equal(policy_limits(third)[2].at_most, SEVERITY_INFO);
+	policy_free(third);
+	policy_free(second);
+	policy_free(first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_policy_that_follows_keeps_the_numbers_of_the_one_before),
 		cmocka_unit_test(reads_every_field_of_a_rule),
 		cmocka_unit_test(what_a_rule_does_not_say_it_does_not_set),
 		cmocka_unit_test(applies_what_it_sets_for_the_run_and_nothing_else),

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nightclerk audit` as a service manager sees it, for live tests and for guests."""
+
+import os
+import select
+import signal
+import socket
+
+from harness import HANG_SECONDS, check, read_lines, wait_until
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def status_of(pid):
+    """The fields of /proc/PID/status."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def is_alive(pid):
+    try:
+        return status_of(pid)["State"][0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class Audit:
+    """Starts one and waits until it says that it is ready."""
+
+    def __init__(self, live, *options, directory="audit", wait=True):
+        self.live = live
+        self.directory = live.path(directory)
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        path = live.path(f"notify-{len(live.processes)}")
+        self.notify.bind(path)
+        self.process = live.nightclerk(["audit", "--directory", self.directory, *options],
+                                       env={**os.environ, "NOTIFY_SOCKET": path})
+        if wait:
+            self.wait_for("READY=1")
+
+    def wait_for(self, state):
+        """Until the service manager is told that, or the process ends."""
+        while True:
+            ready, _, _ = select.select([self.notify], [], [], HANG_SECONDS)
+            if not ready or self.process.poll() is not None:
+                self.process.kill()
+                raise AssertionError(f"{state} was not said: {self.process.communicate()[1]}")
+            said = self.notify.recv(4096).decode()
+            if said.split("\n")[0] == state:
+                return
+
+    @property
+    def collector(self):
+        """Its pid, once it has given its rights away."""
+        found = []
+
+        def look():
+            found[:] = [child for child in children_of(self.process.pid)
+                        if status_of(child)["Name"] == "clerk-collector" and status_of(child)["Seccomp"] == "2"]
+            return found
+        wait_until(look, "a collector without rights")
+        return found[0]
+
+    def lines(self, name, file="call_ledger.jsonl"):
+        return read_lines(os.path.join(self.directory, name, file))
+
+    def wait_for_lines(self, name, count, file="call_ledger.jsonl"):
+        path = os.path.join(self.directory, name, file)
+
+        def look():
+            try:
+                with open(path, "rb") as opened:
+                    return opened.read().count(b"\n") >= count
+            except FileNotFoundError:
+                return False
+        wait_until(look, f"{count} lines in {name}/{file}")
+        return self.lines(name, file)
+
+    def stop(self, number=signal.SIGTERM):
+        """(exit status, what was said on stderr)"""
+        self.process.send_signal(number)
+        _, said = self.process.communicate(timeout=HANG_SECONDS)
+        self.notify.close()
+        check(said is not None, "stderr")
+        return self.process.returncode, said.decode()

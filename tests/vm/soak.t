@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+`nightclerk audit` of a whole guest for SOAK_SECONDS (60): five tenants call 500 times a second together, over
+connections that stay open, while files turn over. Memory and descriptors stay as they are, and every call is in
+the ledger of its tenant, once.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "live"))
+
+from auditing import Audit, status_of  # pylint: disable=wrong-import-position
+from harness import HANG_SECONDS, check, equal, fact, play, wait_for_line, wait_until  # pylint: disable=wrong-import-position
+
+SECONDS = int(os.environ.get("SOAK_SECONDS", "60"))
+TENANTS = 5
+CALLS_PER_SECOND = int(os.environ.get("CALLS_PER_SECOND", "500"))
+CGROUPS = "/sys/fs/cgroup"
+
+# Enters its cgroup, then keeps two connections busy; says how many calls were answered.
+CLIENT = """
+import os, socket, sys, time
+cgroup, port, seconds, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
+open(cgroup + "/cgroup.procs", "w").write(str(os.getpid()))
+sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(2)]
+print("ready", flush=True)
+sys.stdin.readline()
+begin, count = time.monotonic(), 0
+while True:
+    now = time.monotonic()
+    if now >= begin + seconds:
+        break
+    due = begin + count / rate
+    if due > now:
+        time.sleep(due - now)
+    body = b'{"tenant": "%s", "n": %d}' % (cgroup.encode(), count)
+    peer = sockets[count % 2]
+    peer.sendall(b"POST /v1/charges HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nContent-Type: application/json\\r\\n"
+                 b"Content-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
+    answer = b""
+    while b"\\r\\n\\r\\n" not in answer:
+        piece = peer.recv(65536)
+        if not piece:
+            sys.exit("the server closed")
+        answer += piece
+    count += 1
+for peer in sockets:
+    peer.close()
+print(count, flush=True)
+"""
+
+# Answers with a head alone, whatever comes: the least that a call can cost a guest.
+SERVER = """
+import re, selectors, socket
+selector, listener = selectors.DefaultSelector(), socket.create_server(("127.0.0.1", 0))
+selector.register(listener, selectors.EVENT_READ, b"")
+print(listener.getsockname()[1], flush=True)
+while True:
+    for key, _ in selector.select():
+        if key.fileobj is listener:
+            selector.register(listener.accept()[0], selectors.EVENT_READ, b"")
+            continue
+        piece = key.fileobj.recv(65536)
+        if not piece:
+            selector.unregister(key.fileobj)
+            key.fileobj.close()
+            continue
+        got = key.data + piece
+        while (end := got.find(b"\\r\\n\\r\\n")) >= 0:
+            size = end + 4 + int(re.search(rb"Content-Length: (\\d+)", got).group(1))
+            if len(got) < size:
+                break
+            got = got[size:]
+            key.fileobj.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n")
+        selector.modify(key.fileobj, selectors.EVENT_READ, got)
+"""
+
+
+class Ledger:
+    """Counts the lines of a file that turns over."""
+
+    def __init__(self, path):
+        self.path, self.file, self.lines = path, None, 0
+
+    def read(self):
+        while True:
+            if self.file:
+                while piece := self.file.read(1 << 20):
+                    self.lines += piece.count(b"\n")
+            try:
+                now = open(self.path, "rb")
+            except FileNotFoundError:
+                return
+            if self.file and os.fstat(now.fileno()).st_ino == os.fstat(self.file.fileno()).st_ino:
+                now.close()
+                return
+            if self.file:
+                while piece := self.file.read(1 << 20):
+                    self.lines += piece.count(b"\n")
+                self.file.close()
+            self.file = now
+
+
+def sizes(pids):
+    """For each: resident and anonymous KiB, and descriptors."""
+    found = []
+    for pid in pids:
+        status = status_of(pid)
+        found.append((int(status["VmRSS"].split()[0]), int(status["RssAnon"].split()[0]), len(os.listdir(f"/proc/{pid}/fd"))))
+    return found
+
+
+def say(when, figures):
+    for name, (resident, anonymous, descriptors) in zip(("monitor", "collector"), figures):
+        print(f"# {when}: {name}: RSS {resident} KiB, of which {anonymous} anonymous; {descriptors} descriptors", flush=True)
+
+
+@fact
+def every_call_is_in_its_ledger_and_memory_stays_as_it_is(live):
+    folders = [os.path.join(CGROUPS, f"soak-{i}") for i in range(TENANTS)]
+    for folder in folders:
+        os.makedirs(folder, exist_ok=True)
+    audit = Audit(live, "--rotate-size", "8M", "--keep", "2", "--metrics", live.path("soak.prom"))
+    server = live.start([sys.executable, "-c", SERVER])
+    port = wait_for_line(server, "the server")
+    clients = [live.start([sys.executable, "-c", CLIENT, folder, port, str(SECONDS), str(CALLS_PER_SECOND / TENANTS)],
+                          stdin=subprocess.PIPE) for folder in folders]
+    for client in clients:
+        equal(wait_for_line(client, "a client"), "ready", "what a client says")
+    ledgers = [Ledger(os.path.join(audit.directory, f"soak-{i}", "call_ledger.jsonl")) for i in range(TENANTS)]
+    pids = audit.process.pid, audit.collector
+    begin = time.monotonic()
+    for client in clients:
+        client.stdin.write(b"\n")
+        client.stdin.flush()
+    seen = {}
+    while any(client.poll() is None for client in clients):
+        share = (time.monotonic() - begin) / SECONDS
+        for when, least in (("start", 0.1), ("middle", 0.5), ("end", 0.9)):
+            if share >= least and when not in seen:
+                seen[when] = sizes(pids)
+                say(when, seen[when])
+        check(share < 1 + HANG_SECONDS / SECONDS, "the clients do not end")
+        for ledger in ledgers:
+            ledger.read()
+        time.sleep(0.5) # how often is of no matter
+    sent = [int(wait_for_line(client, "a client")) for client in clients]
+
+    def all_there():
+        for ledger in ledgers:
+            ledger.read()
+        return sum(ledger.lines for ledger in ledgers) >= sum(sent)
+    wait_until(all_there, f"{sent} lines: {[ledger.lines for ledger in ledgers]}")
+    print(f"# {sum(sent)} calls in {SECONDS} s, {sum(ledger.lines for ledger in ledgers)} lines", flush=True)
+    status, said = audit.stop()
+    for folder in folders:
+        os.rmdir(folder)
+    equal([ledger.lines for ledger in ledgers], sent, "lines of each tenant")
+    equal(status, 0, f"exit status; it said: {said}")
+    check("end" in seen, "too short to tell")
+    for name, first, last in zip(("monitor", "collector"), seen["middle"], seen["end"]):
+        equal(last[2], first[2], f"descriptors of the {name}")
+        check(last[1] <= first[1] * 1.1 + 8192 + 300 * sum(sent) / 1024, f"the {name} grows: {seen}")
+
+
+play()
