@@ -6,6 +6,10 @@
 
 #include <stdio.h>
 
+/* One process does not repeat itself by accident for longer; what others do again the next day is their job. */
+#define WINDOW_S (15 * 60)
+#define WINDOW_ACROSS_S (24 * 3600)
+
 static int check_config(const struct command_line *line)
 {
 	printf("%s: these options are valid\n", line->audit.config);
@@ -27,6 +31,9 @@ static int audit(const struct command_line *line)
 	};
 	char reason[DROP_RIGHTS_REASON_MAX];
 
+	options.judge.window_s = WINDOW_S;
+	options.judge.window_across_s = WINDOW_ACROSS_S;
+	options.judge.fresh_s = WINDOW_S;
 	options.capture.scope = CAPTURE_ALL;
 	options.capture.host_wide = !line->audit.netns_only;
 	snprintf(options.scope, sizeof(options.scope), "%s", line->audit.netns_only ? "this network namespace" : "this host");

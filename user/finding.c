@@ -440,10 +440,13 @@ uint64_t finding_window_ns(const struct attempt_facts *facts, const struct findi
 			   bool cross_process)
 {
 	const struct finding_limits *limits = finding_limits_of(facts, options);
+	bool across = cross_process || facts->idem_state == IDEM_PRESENT;
 	uint64_t window_ns = 0;
 
 	if (limits)
-		window_ns = cross_process || facts->idem_state == IDEM_PRESENT ? limits->across_ns : limits->window_ns;
+		window_ns = across ? limits->across_ns : limits->window_ns;
+	if (!window_ns)
+		window_ns = across ? options->across_ns : options->window_ns;
 	return window_ns ? window_ns : UINT64_MAX;
 }
 
@@ -457,14 +460,12 @@ static const char *why_apart(const struct pair *pair)
 {
 	const struct finding_limits *limits = finding_limits_of(pair->later, pair->options);
 
-	if (!limits)
-		return NULL;
-	if (limits->same_process && pair->cross_process)
+	if (limits && limits->same_process && pair->cross_process)
 		return "policy: scope process";
-	if (limits->same_cgroup && pair->earlier->cgroup != pair->later->cgroup)
+	if (limits && limits->same_cgroup && pair->earlier->cgroup != pair->later->cgroup)
 		return "policy: scope cgroup";
 	if (gap_of(pair->earlier, pair->later) > finding_window_ns(pair->later, pair->options, pair->cross_process))
-		return "policy: window";
+		return limits && (limits->window_ns || limits->across_ns) ? "policy: window" : "out of the window";
 	return NULL;
 }
 
@@ -516,11 +517,19 @@ static struct pair pair_of(const struct attempt_facts *earlier, const struct att
 	};
 }
 
+/* Not part of the bounds below: those hold for attempts of any age. */
+static bool is_stale(const struct pair *pair)
+{
+	return pair->options->fresh_ns && pair->cross_process && pair->row == ROW_SUCCESS &&
+	       gap_of(pair->earlier, pair->later) > pair->options->fresh_ns;
+}
+
 struct verdict finding_judge(const struct attempt_facts *earlier, const struct attempt_facts *later,
 			     const struct finding_options *options)
 {
 	struct pair pair = pair_of(earlier, later, options);
 	const char *why_not = why_not_judged(later, options);
+	struct verdict verdict;
 
 	if (!why_not)
 		why_not = why_apart(&pair);
@@ -530,7 +539,10 @@ struct verdict finding_judge(const struct attempt_facts *earlier, const struct a
 		why_not = "different principals";
 	if (why_not)
 		return verdict_of(&pair, FINDING_NONE, SEVERITY_NULL, why_not);
-	return judge_columns(&pair, finding_columns_of(earlier, later));
+	verdict = judge_columns(&pair, finding_columns_of(earlier, later));
+	if (is_stale(&pair))
+		lower(&verdict, SEVERITY_INFO, "another process, long after the success");
+	return verdict;
 }
 
 /* none, info, low, undecidable, medium, high */

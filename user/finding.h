@@ -197,6 +197,10 @@ struct finding_limits {
 struct finding_options {
 	bool strict;
 	const struct finding_limits *limits; /* of the policy's rules, by their number - 1; NULL = no policy */
+	/* Where the policy's rule sets no window; 0 = any. Across: between processes, and where the later one has a key. */
+	uint64_t window_ns, across_ns;
+	/* A repeat by another process that comes so long after a delivered 2xx is info: a job that runs each day. 0 = never. */
+	uint64_t fresh_ns;
 };
 
 /* Of the rule about an attempt; NULL = no rule. */

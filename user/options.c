@@ -14,6 +14,7 @@
 
 /* An object that holds one array that holds texts. */
 #define OPTIONS_JSON_DEPTH 3
+#define WINDOW_MAX_S (10 * 366 * 86400LL)
 
 static const char *const blind_names[BLIND_COUNT] = {
 	[BLIND_TLS] = "tls",	     [BLIND_H2] = "h2",	      [BLIND_WEBSOCKET] = "websocket",
@@ -82,6 +83,14 @@ void judge_options_defaults(struct judge_options *options)
 	};
 }
 
+/* Written where one is set. */
+static const char *const windows[] = {"window_s", "window_across_s", "fresh_s"};
+
+static uint64_t *window_of(struct judge_options *options, size_t i)
+{
+	return i == 0 ? &options->window_s : i == 1 ? &options->window_across_s : &options->fresh_s;
+}
+
 int judge_options_to_json(const struct judge_options *options, char *text, size_t size)
 {
 	struct buffer out = {0};
@@ -106,6 +115,11 @@ int judge_options_to_json(const struct judge_options *options, char *text, size_
 	json_unsigned(&writer, options->max_findings_per_call);
 	json_key(&writer, "across_processes");
 	json_boolean(&writer, options->across_processes);
+	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++)
+		if (*window_of((struct judge_options *)options, i)) {
+			json_key(&writer, windows[i]);
+			json_unsigned(&writer, *window_of((struct judge_options *)options, i));
+		}
 	json_key(&writer, "schema_version");
 	json_text(&writer, options->schema_version);
 	json_object_close(&writer);
@@ -189,6 +203,19 @@ static int read_max_findings(json_object *object, size_t *ret_max)
 	return 0;
 }
 
+static int read_window(json_object *object, const char *key, uint64_t *ret_seconds)
+{
+	json_object *value;
+
+	if (!json_object_object_get_ex(object, key, &value))
+		return 0;
+	if (!json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 1 ||
+	    json_object_get_int64(value) > WINDOW_MAX_S)
+		return -EINVAL;
+	*ret_seconds = (uint64_t)json_object_get_int64(value);
+	return 0;
+}
+
 static int read_schema_version(json_object *object, char ret_version[SCHEMA_VERSION_MAX + 1])
 {
 	json_object *value;
@@ -241,6 +268,8 @@ int judge_options_of_json(const char *text, struct judge_options *options)
 		err = read_max_findings(object, &read.max_findings_per_call);
 	if (!err)
 		err = read_bool(object, "across_processes", &read.across_processes);
+	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]) && !err; i++)
+		err = read_window(object, windows[i], window_of(&read, i));
 	if (!err)
 		err = read_schema_version(object, read.schema_version);
 	json_object_put(object);

@@ -33,6 +33,7 @@ struct judge_options {
 	unsigned int allow_blind;   /* bit per enum blind_kind */
 	size_t max_findings_per_call; /* LIMIT_FINDINGS_PER_CALL */
 	bool across_processes;	    /* `run`: true */
+	uint64_t window_s, window_across_s, fresh_s; /* finding_options, in seconds; `audit` sets them, else 0 */
 	char schema_version[SCHEMA_VERSION_MAX + 1]; /* "v1": part of every model call's key (model_key.h) */
 };
 

@@ -621,6 +621,9 @@ struct pipeline *pipeline_new(const struct run_facts *run, const struct pipeline
 {
 	struct attempts_options attempts = {
 		.finding = {.strict = options->judge.strict,
+			    .window_ns = options->judge.window_s * 1000000000,
+			    .across_ns = options->judge.window_across_s * 1000000000,
+			    .fresh_ns = options->judge.fresh_s * 1000000000,
 			    .limits = options->policy ? policy_limits(options->policy) : NULL},
 		.across_processes = options->judge.across_processes,
 		.within_cgroups = options->within_cgroups,

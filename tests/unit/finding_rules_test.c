@@ -277,6 +277,52 @@ static void two_bearer_tokens_of_one_process_match_for_15_minutes(void **state)
 	assert_false(verdict.weaker);
 }
 
+/* ---- the windows of `audit` ---- */
+
+static const struct finding_options audited = {
+	.window_ns = 15 * MINUTE, .across_ns = 24 * 60 * MINUTE, .fresh_ns = 15 * MINUTE};
+
+static void expect_audited(struct attempt_facts earlier, struct attempt_facts later, const char *finding, const char *severity)
+{
+	struct verdict verdict = finding_judge(&earlier, &later, &audited);
+
+	expect(verdict, finding, severity);
+}
+
+static void attempts_of_one_process_count_for_the_window(void **state)
+{
+	(void)state;
+	expect_audited(success(), attempt(BEGAN + 15 * MINUTE), "dup_after_success", "high");
+	expect_audited(success(), attempt(BEGAN + 15 * MINUTE + 1), "none", NULL);
+}
+
+static void attempts_of_another_process_are_info_when_a_success_is_old(void **state)
+{
+	struct attempt_facts later = attempt(BEGAN + 15 * MINUTE);
+
+	(void)state;
+	later.tgid++;
+	expect_audited(success(), later, "dup_after_success", "high");
+	later.first_ns++;
+	expect_audited(success(), later, "dup_after_success", "info");
+	expect_audited(answered(500), later, "dup_after_gateway_error", "medium");
+	later.first_ns = BEGAN + 24 * 60 * MINUTE;
+	expect_audited(success(), later, "dup_after_success", "info");
+	later.first_ns++;
+	expect_audited(success(), later, "none", NULL);
+}
+
+static void a_key_makes_the_window_of_one_process_long(void **state)
+{
+	struct attempt_facts earlier = success(), later = attempt(BEGAN + 23 * 60 * MINUTE);
+
+	(void)state;
+	set_column(&earlier, &later, COLUMN_SAME_KEY_OTHER_BODY);
+	expect_audited(earlier, later, "key_reused_different_body", "high");
+	later.first_ns = BEGAN + 24 * 60 * MINUTE + 1;
+	expect_audited(earlier, later, "none", NULL);
+}
+
 /* ---- model calls ---- */
 
 static void expect_prompt(struct attempt_facts earlier, const char *finding, const char *severity)
@@ -454,6 +500,9 @@ static void polls_have_no_key_one_principal_and_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attempts_of_one_process_count_for_the_window),
+		cmocka_unit_test(attempts_of_another_process_are_info_when_a_success_is_old),
+		cmocka_unit_test(a_key_makes_the_window_of_one_process_long),
 		cmocka_unit_test(a_late_2xx_makes_a_timeout_high),
 		cmocka_unit_test(a_late_2xx_revokes_no_safe_retry),
 		cmocka_unit_test(a_late_2xx_of_one_that_was_open_changes_nothing),

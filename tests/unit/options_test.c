@@ -207,9 +207,31 @@ static void a_schema_version_is_a_short_plain_word(void **state)
 	}
 }
 
+static void windows_are_written_where_they_are_set(void **state)
+{
+	struct judge_options options, again;
+	char text[1024];
+
+	(void)state;
+	judge_options_defaults(&options);
+	options.window_s = 900;
+	options.window_across_s = 86400;
+	options.fresh_s = 901;
+	assert_int_equal(judge_options_to_json(&options, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "\"window_s\":900,\"window_across_s\":86400,\"fresh_s\":901,"));
+	judge_options_defaults(&again);
+	assert_int_equal(judge_options_of_json(text, &again), 0);
+	assert_int_equal(again.window_s, 900);
+	assert_int_equal(again.window_across_s, 86400);
+	assert_int_equal(again.fresh_s, 901);
+	assert_int_equal(judge_options_of_json("{\"window_s\":0}", &again), -EINVAL);
+	assert_int_equal(judge_options_of_json("{\"window_s\":-1}", &again), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_are_written_where_they_are_set),
 		cmocka_unit_test(defaults_are_those_of_the_contract),
 		cmocka_unit_test(writes_the_defaults_as_one_json_object),
 		cmocka_unit_test(reads_back_what_it_wrote),
