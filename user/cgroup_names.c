@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A table of ids that are named already or were tried, beside the mount that all are opened below. */
+/* What was named already or was tried (cgroups_told.h), beside the mount that all are opened below. */
 #include "cgroup_names.h"
 #include "cgroup.h"
-#include "limits.h"
+#include "cgroups_told.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,20 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
-#include <uthash.h>
-
 #define KERNFS_HANDLE 0xfe /* FILEID_KERNFS, since Linux 5.5: the inode number, 64 bits */
-#define TRIES_MAX 4	   /* the process that was asked may just have ended */
-
-struct known {
-	uint64_t id;
-	unsigned int tries; /* with a process to ask; TRIES_MAX: named, or given up */
-	UT_hash_handle hh;
-};
 
 struct cgroup_names {
-	struct known *known;
+	struct cgroups_told *told;
 	char mount[PATH_MAX]; /* "" = none */
 	int mount_fd;
 };
@@ -36,6 +26,11 @@ struct cgroup_names *cgroup_names_new(void)
 
 	if (!names)
 		return NULL;
+	names->told = cgroups_told_new();
+	if (!names->told) {
+		free(names);
+		return NULL;
+	}
 	if (cgroup_find_mount("/proc/self/mounts", names->mount, sizeof(names->mount)))
 		names->mount[0] = '\0';
 	names->mount_fd = *names->mount ? open(names->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -44,14 +39,9 @@ struct cgroup_names *cgroup_names_new(void)
 
 void cgroup_names_free(struct cgroup_names *names)
 {
-	struct known *known, *next;
-
 	if (!names)
 		return;
-	HASH_ITER(hh, names->known, known, next) {
-		HASH_DEL(names->known, known);
-		free(known);
-	}
+	cgroups_told_free(names->told);
 	if (names->mount_fd >= 0)
 		close(names->mount_fd);
 	free(names);
@@ -100,25 +90,6 @@ static bool find_by_process(const struct cgroup_names *names, uint64_t id, uint3
 	return stat(directory, &stat_of) == 0 && stat_of.st_ino == id;
 }
 
-/* The entry of an id that may be tried once more, or NULL. */
-static struct known *find_untried(struct cgroup_names *names, uint64_t id)
-{
-	struct known *known;
-
-	HASH_FIND(hh, names->known, &id, sizeof(id), known);
-	if (known)
-		return known->tries < TRIES_MAX ? known : NULL;
-	known = HASH_COUNT(names->known) < LIMIT_CGROUPS ? calloc(1, sizeof(*known)) : NULL;
-	if (!known)
-		return NULL;
-	known->id = id;
-	HASH_ADD(hh, names->known, id, sizeof(known->id), known);
-	if (known->hh.tbl)
-		return known;
-	free(known);
-	return NULL;
-}
-
 bool cgroup_names_path(const struct cgroup_names *names, uint64_t id, uint32_t tgid, char *ret_path, size_t size)
 {
 	return names->mount_fd >= 0 &&
@@ -127,13 +98,10 @@ bool cgroup_names_path(const struct cgroup_names *names, uint64_t id, uint32_t t
 
 bool cgroup_names_find(struct cgroup_names *names, uint64_t id, uint32_t tgid, char *ret_path, size_t size)
 {
-	struct known *known = id && names->mount_fd >= 0 ? find_untried(names, id) : NULL;
-
-	if (!known)
+	if (!id || names->mount_fd < 0 || !cgroups_told_is_due(names->told, id, tgid != 0))
 		return false;
-	known->tries += tgid != 0;
 	if (!cgroup_names_path(names, id, tgid, ret_path, size))
 		return false;
-	known->tries = TRIES_MAX;
+	cgroups_told_note(names->told, id, strlen(ret_path));
 	return true;
 }

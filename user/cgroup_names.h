@@ -22,8 +22,8 @@ void cgroup_names_free(struct cgroup_names *names); /* accepts NULL */
 
 /*
  * True, with the path in ret_path, when this id gets its name now: the first
- * time that it can be found. tgid: a process that was in it, 0 = none is known. An
- * id is tried with a few processes, and after LIMIT_CGROUPS ids no new one is.
+ * time that it can be found, and again once so many others were named since that it
+ * was forgotten (cgroups_told.h). tgid: a process that was in it, 0 = none is known. An id is tried with a few processes.
  */
 bool cgroup_names_find(struct cgroup_names *names, uint64_t id, uint32_t tgid, char *ret_path, size_t size);
 /* The same each time that it is asked, for who remembers by himself. */

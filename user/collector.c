@@ -46,16 +46,12 @@ static int feed_counters(struct collector *collector, uint64_t now_ns)
 static void name_cgroup(struct collector *collector, const struct wire_event *event, uint64_t now_ns)
 {
 	struct input input = {.kind = INPUT_CGROUP, .now_ns = now_ns, .cgroup = {.id = event->cgroup_id}};
-	struct asked_cgroup *asked = &collector->cgroups[event->cgroup_id % COLLECTOR_CGROUPS];
 
-	if (!event->cgroup_id || (asked->id == event->cgroup_id && asked->tries == CGROUP_TRIES))
+	if (!event->cgroup_id || !cgroups_told_is_due(collector->cgroups, event->cgroup_id, event->tgid != 0))
 		return;
-	if (asked->id != event->cgroup_id)
-		*asked = (struct asked_cgroup){.id = event->cgroup_id};
-	asked->tries += event->tgid != 0;
 	if (collector_ask_cgroup(collector, event->cgroup_id, event->tgid, &input.cgroup.path))
 		return;
-	asked->tries = CGROUP_TRIES;
+	cgroups_told_note(collector->cgroups, event->cgroup_id, input.cgroup.path.size);
 	tenants_feed(collector->tenants, &input);
 }
 

@@ -7,13 +7,12 @@
 #ifndef NIGHTCLERK_COLLECTOR_PARTS_H
 #define NIGHTCLERK_COLLECTOR_PARTS_H
 
+#include "cgroups_told.h"
 #include "collector.h"
 #include "rotated_file.h"
 #include "tenants.h"
 
-#define COLLECTOR_CGROUPS 1024
 #define CANARY_FLOWS 16 /* two for each try, of which there are three */
-#define CGROUP_TRIES 4 /* each with another process that was in it */
 
 /* One file of one tenant. */
 struct book_file {
@@ -29,11 +28,6 @@ struct book {
 	struct tenant *tenant;
 	struct book_file files[AUDIT_FILE_COUNT];
 	struct book *next;
-};
-
-struct asked_cgroup {
-	uint64_t id;
-	unsigned int tries;
 };
 
 struct collector {
@@ -52,7 +46,7 @@ struct collector {
 	bool policy_due;
 	const struct policy *policy; /* those before it are kept: calls that are remembered point to them */
 	/* of the loop */
-	struct asked_cgroup cgroups[COLLECTOR_CGROUPS]; /* each where its id puts it */
+	struct cgroups_told *cgroups;
 	uint64_t next_tick_ns, next_counters_ns, next_metrics_ns;
 	uint64_t written_ns;	 /* every line of what was captured before it has been written */
 	uint64_t drain_failures; /* events may be gone without a hole to show it */

@@ -465,15 +465,17 @@ static void forget_cgroup(struct pipeline *pipeline, struct cgroup *cgroup)
 	free(cgroup);
 }
 
-/* Those told longest ago go first. */
+/* Those told longest ago go first; one that is told again is told now. */
 static void on_cgroup(struct pipeline *pipeline, uint64_t id, struct bytes path)
 {
 	size_t max_bytes = pipeline->options.max_path_bytes ? pipeline->options.max_path_bytes : LIMIT_CGROUP_PATHS_BYTES;
 	struct cgroup *cgroup;
 
 	HASH_FIND(hh, pipeline->cgroups, &id, sizeof(id), cgroup);
-	if (cgroup)
+	if (cgroup && !cgroup->hh.next) /* the last already */
 		return;
+	if (cgroup)
+		forget_cgroup(pipeline, cgroup);
 	cgroup = calloc(1, sizeof(*cgroup));
 	if (!cgroup || buffer_append(&cgroup->path, path)) {
 		free(cgroup);

@@ -594,6 +594,27 @@ static void paths_of_cgroups_are_bounded(void **state)
 	host_done(&host);
 }
 
+/* One that is in use for weeks, while thousands come and go, is told again now and then, and stays known. */
+static void a_path_that_is_told_again_outlives_those_told_before(void **state)
+{
+	struct sandbox *sandbox = &host.sandbox[0];
+
+	(void)state;
+	host_start(&host, TENANT_SPLIT_NONE);
+	host.pipeline.max_path_bytes = 24;
+	host_open(&host);
+	host_name(&host, 100, "/at/work");
+	host_name(&host, 101, "/a/quiet");
+	host_name(&host, 100, "/at/work");
+	host_name(&host, 102, "/a/third");
+	host_name(&host, 103, "/one/too");
+	charge_once(sandbox, "{}");
+	assert_true(memmem(tenant_output(host_tenant(&host, "all", 0))->ledger.data, tenant_output(host_tenant(&host, "all", 0))->ledger.size,
+			   "\"cgroup\":\"/at/work\"", 19));
+	host_finish(&host);
+	host_done(&host);
+}
+
 /* ---- what is not of a connection ---- */
 
 static void off_loopback_is_of_the_process(void **state)
@@ -828,6 +849,7 @@ int main(void)
 		cmocka_unit_test(who_holds_all_it_can_leaves_as_much),
 		cmocka_unit_test(who_calls_most_forgets_its_own),
 		cmocka_unit_test(paths_of_cgroups_are_bounded),
+		cmocka_unit_test(a_path_that_is_told_again_outlives_those_told_before),
 		cmocka_unit_test(off_loopback_is_of_the_process),
 		cmocka_unit_test(a_mark_is_everybodys),
 		cmocka_unit_test(flows_that_are_given_up_are_told),
