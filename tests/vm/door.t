@@ -21,7 +21,8 @@ HAS_TRACEPOINTS = os.path.exists(f"{TRACEFS}/events/tcp/tcp_sendmsg_locked")
 SENDERS = 40
 BODY_BYTES = 200_000
 
-# All senders sleep in their send at once, because the server does not read before all of them have come.
+# All senders sleep in their send at once, because the server does not read before all of them have come. Then it
+# reads of all at once: with so small a window a sender may wait for a timer of 200 ms before each segment.
 BLOCKED = """
 import select, socket, sys, threading
 
@@ -59,7 +60,8 @@ threads = [threading.Thread(target=send, args=(n,)) for n in range(senders)]
 for thread in threads: thread.start()
 peers = [listener.accept()[0] for _ in range(senders)]
 while not all(map(asleep, threads)): select.select([], [], [], 0.01)
-for peer in peers: answer(peer)
+threads += [threading.Thread(target=answer, args=(peer,)) for peer in peers]
+for thread in threads[senders:]: thread.start()
 for thread in threads: thread.join()
 """
 
