@@ -34,7 +34,8 @@ static void fill(struct book *book, struct metrics_tenant *ret_tenant)
 		.open_calls = tenant_open_calls(book->tenant),
 	};
 
-	memcpy(tenant.findings, gate->standing, sizeof(tenant.findings));
+	memcpy(tenant.findings, gate->found, sizeof(tenant.findings));
+	memcpy(tenant.upgrades, gate->upgraded, sizeof(tenant.upgrades));
 	memcpy(tenant.blind_streams, gate->blind, sizeof(tenant.blind_streams));
 	for (int cause = 0; cause < WIRE_CAUSE_COUNT; cause++)
 		tenant.hole_bytes[cause] = counters->value[WIRE_COUNTER_LOST_BYTES + cause];
@@ -48,6 +49,17 @@ static void fill(struct book *book, struct metrics_tenant *ret_tenant)
 		tenant.rotations += rotated_file_rotations(at->file);
 	}
 	*ret_tenant = tenant;
+}
+
+/* One that has ended and waits for the disk, while another of its name has come: no series may be there twice. */
+static bool has_heir(const struct book *book)
+{
+	if (!tenant_ended(book->tenant))
+		return false;
+	for (const struct book *later = book->next; later; later = later->next)
+		if (strcmp(tenant_name(later->tenant), tenant_name(book->tenant)) == 0)
+			return true;
+	return false;
 }
 
 void collector_tell_metrics(struct collector *collector)
@@ -71,7 +83,8 @@ void collector_tell_metrics(struct collector *collector)
 	if (!tenants)
 		return; /* the next time, then */
 	for (struct book *book = collector->books; book; book = book->next)
-		fill(book, &tenants[metrics.tenant_count++]);
+		if (!has_heir(book))
+			fill(book, &tenants[metrics.tenant_count++]);
 	metrics.tenants = tenants;
 	if (metrics_text(&metrics, &text) == 0)
 		collector_say(collector, MONITOR_METRICS, buffer_bytes(&text));

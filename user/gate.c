@@ -12,14 +12,29 @@
 
 void gate_add(struct gate *gate, const struct verdict *verdict)
 {
-	if (verdict->finding != FINDING_NONE)
-		gate->standing[verdict->finding][verdict->severity]++;
+	if (verdict->finding == FINDING_NONE)
+		return;
+	gate->standing[verdict->finding][verdict->severity]++;
+	gate->found[verdict->finding][verdict->severity]++;
 }
 
 void gate_remove(struct gate *gate, const struct verdict *verdict)
 {
 	if (verdict->finding != FINDING_NONE)
 		gate->standing[verdict->finding][verdict->severity]--;
+}
+
+void gate_change(struct gate *gate, const struct verdict *before, const struct verdict *after)
+{
+	if (before->finding == FINDING_NONE) {
+		gate_add(gate, after);
+		return;
+	}
+	gate_remove(gate, before);
+	if (after->finding == FINDING_NONE)
+		return;
+	gate->standing[after->finding][after->severity]++;
+	gate->upgraded[after->finding][after->severity]++;
 }
 
 void gate_count_request(struct gate *gate, const struct call *call)

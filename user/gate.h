@@ -20,6 +20,8 @@ struct gate {
 	uint64_t mutating;
 	uint64_t later_attempts;			    /* findings of a pair, whatever their severity */
 	uint64_t standing[FINDING_COUNT][SEVERITY_HIGH + 1]; /* findings as they stand now */
+	uint64_t found[FINDING_COUNT][SEVERITY_HIGH + 1];    /* each as it was first said: these only grow */
+	uint64_t upgraded[FINDING_COUNT][SEVERITY_HIGH + 1]; /* and what one became: these, too */
 	uint64_t blind[BLIND_COUNT];
 	struct blind_processes blind_processes;
 	uint64_t broken;
@@ -32,8 +34,11 @@ struct gate {
 	int exit_status;	  /* after gate_close() */
 };
 
+/* It is said for the first time. */
 void gate_add(struct gate *gate, const struct verdict *verdict);
 void gate_remove(struct gate *gate, const struct verdict *verdict);
+/* What was said of it changes. One that was no finding before is found now. */
+void gate_change(struct gate *gate, const struct verdict *before, const struct verdict *after);
 void gate_count_request(struct gate *gate, const struct call *call);
 /* Its answer is over. */
 void gate_count_answer(struct gate *gate, const struct call *call);

@@ -118,21 +118,29 @@ static void number_of_each(struct page *page, const struct metrics *metrics, con
 	}
 }
 
+static void by_severity(struct page *page, const char *name, const struct metrics_tenant *tenant,
+			const uint64_t values[FINDING_COUNT][SEVERITY_HIGH + 1])
+{
+	for (int finding = 0; finding < FINDING_COUNT; finding++)
+		for (int severity = 0; severity <= SEVERITY_HIGH; severity++) {
+			const char *severity_label = severity_name((enum severity)severity);
+
+			if (!values[finding][severity])
+				continue;
+			sample(page, name, tenant);
+			PUT(page, "\",finding=\"%s\",severity=\"%s\"} %" PRIu64 "\n", finding_name((enum finding)finding),
+			    severity_label ? severity_label : "none", values[finding][severity]);
+		}
+}
+
 static void findings(struct page *page, const struct metrics *metrics)
 {
-	family(page, "findings_total", "counter", "Calls that were repeated, by finding and severity.");
+	family(page, "findings_total", "counter", "Calls that were repeated, by finding and severity as first said.");
 	for (size_t i = 0; i < metrics->tenant_count; i++)
-		for (int finding = 0; finding < FINDING_COUNT; finding++)
-			for (int severity = 0; severity <= SEVERITY_HIGH; severity++) {
-				uint64_t value = metrics->tenants[i].findings[finding][severity];
-				const char *name = severity_name((enum severity)severity);
-
-				if (!value)
-					continue;
-				sample(page, "findings_total", &metrics->tenants[i]);
-				PUT(page, "\",finding=\"%s\",severity=\"%s\"} %" PRIu64 "\n",
-				    finding_name((enum finding)finding), name ? name : "none", value);
-			}
+		by_severity(page, "findings_total", &metrics->tenants[i], metrics->tenants[i].findings);
+	family(page, "finding_upgrades_total", "counter", "Findings that changed later, by what they became.");
+	for (size_t i = 0; i < metrics->tenant_count; i++)
+		by_severity(page, "finding_upgrades_total", &metrics->tenants[i], metrics->tenants[i].upgrades);
 }
 
 static void holes(struct page *page, const struct metrics *metrics)

@@ -17,12 +17,13 @@
 #include "input.h"
 #include "options.h"
 
-/* What is named _total only grows while a collector lives; a new collector starts at 0, as Prometheus expects. */
+/* What is named _total only grows while its tenant lives; a new one, or a new collector, starts at 0, as Prometheus expects. */
 struct metrics_tenant {
 	struct bytes name; /* any bytes: escaped by metrics_label() */
 	uint64_t calls;
 	uint64_t mutating;
-	uint64_t findings[FINDING_COUNT][SEVERITY_HIGH + 1];
+	uint64_t findings[FINDING_COUNT][SEVERITY_HIGH + 1]; /* as first said */
+	uint64_t upgrades[FINDING_COUNT][SEVERITY_HIGH + 1]; /* what one became */
 	uint64_t accepted_bytes; /* by the kernel, from its connections */
 	uint64_t hole_bytes[WIRE_CAUSE_COUNT];
 	uint64_t blind_streams[BLIND_COUNT];

@@ -237,8 +237,7 @@ static void report_changes(struct pipeline *pipeline, struct call *call, uint64_
 		alerts_update(pipeline->alerts, call);
 	attempts_update(pipeline->attempts, call);
 	while (attempts_next_change(pipeline->attempts, &judgement)) {
-		gate_remove(&pipeline->gate, &judgement.before);
-		gate_add(&pipeline->gate, &judgement.verdict);
+		gate_change(&pipeline->gate, &judgement.before, &judgement.verdict);
 		if (judgement.attempt <= pipeline->options.judge.max_findings_per_call)
 			lost(pipeline, event_upgrade(&pipeline->line, &judgement, now_ns, &pipeline->output->events));
 		book_finding(pipeline, &judgement, now_ns);

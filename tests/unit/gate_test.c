@@ -99,6 +99,30 @@ static void expect_incomplete(struct ask *ask, const char *reason)
 	assert_int_equal(close_it(ask), 10);
 }
 
+/* For counters that must not fall: what stands may, what was said does not. */
+static void what_was_found_stays_found_when_it_changes(void **state)
+{
+	const struct verdict none = {.finding = FINDING_NONE}, medium = {.finding = FINDING_DUP_AFTER_TIMEOUT, .severity = SEVERITY_MEDIUM},
+			     high = {.finding = FINDING_DUP_AFTER_TIMEOUT, .severity = SEVERITY_HIGH};
+	struct gate gate = {0};
+
+	(void)state;
+	gate_add(&gate, &none);
+	gate_add(&gate, &medium);
+	gate_change(&gate, &medium, &high);
+	assert_int_equal(gate.standing[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_MEDIUM], 0);
+	assert_int_equal(gate.standing[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_HIGH], 1);
+	assert_int_equal(gate.found[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_MEDIUM], 1);
+	assert_int_equal(gate.found[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_HIGH], 0);
+	assert_int_equal(gate.upgraded[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_HIGH], 1);
+	gate_change(&gate, &high, &none);
+	gate_change(&gate, &none, &high);
+	assert_int_equal(gate.standing[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_HIGH], 1);
+	assert_int_equal(gate.found[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_HIGH], 1);
+	assert_int_equal(gate.upgraded[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_HIGH], 1);
+	assert_int_equal(gate.found[FINDING_NONE][SEVERITY_NULL], 0);
+}
+
 static void what_was_not_seen_is_not_clean(void **state)
 {
 	struct ask ask;
@@ -270,6 +294,7 @@ int main(void)
 		cmocka_unit_test(passes_the_command_s_status_on),
 		cmocka_unit_test(a_finding_counts_from_fail_on),
 		cmocka_unit_test(a_finding_that_was_taken_back_does_not_count),
+		cmocka_unit_test(what_was_found_stays_found_when_it_changes),
 		cmocka_unit_test(what_was_not_seen_is_not_clean),
 		cmocka_unit_test(blind_kinds_count_unless_they_are_allowed),
 		cmocka_unit_test(a_stream_that_never_was_http_does_not_matter),

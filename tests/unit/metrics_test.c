@@ -40,11 +40,14 @@ static const char of_the_collector[] =
 	"# TYPE nightclerk_rotations_total counter\n"
 	"nightclerk_rotations_total{tenant=\"docker-0123\"} 6\n"
 	"nightclerk_rotations_total{tenant=\"user-1000\"} 0\n"
-	"# HELP nightclerk_findings_total Calls that were repeated, by finding and severity.\n"
+	"# HELP nightclerk_findings_total Calls that were repeated, by finding and severity as first said.\n"
 	"# TYPE nightclerk_findings_total counter\n"
 	"nightclerk_findings_total{tenant=\"docker-0123\",finding=\"undecidable\",severity=\"none\"} 1\n"
 	"nightclerk_findings_total{tenant=\"docker-0123\",finding=\"dup_after_timeout\",severity=\"medium\"} 1\n"
 	"nightclerk_findings_total{tenant=\"docker-0123\",finding=\"dup_after_timeout\",severity=\"high\"} 2\n"
+	"# HELP nightclerk_finding_upgrades_total Findings that changed later, by what they became.\n"
+	"# TYPE nightclerk_finding_upgrades_total counter\n"
+	"nightclerk_finding_upgrades_total{tenant=\"docker-0123\",finding=\"dup_after_timeout\",severity=\"high\"} 1\n"
 	"# HELP nightclerk_hole_bytes_total Bytes that were accepted and not captured, by cause.\n"
 	"# TYPE nightclerk_hole_bytes_total counter\n"
 	"nightclerk_hole_bytes_total{tenant=\"docker-0123\",cause=\"ring_full\"} 4096\n"
@@ -70,6 +73,7 @@ static const char of_the_collector[] =
 	"nightclerk_lost_bytes_total{cause=\"fastopen\"} 0\n"
 	"nightclerk_lost_bytes_total{cause=\"urgent\"} 0\n"
 	"nightclerk_lost_bytes_total{cause=\"muted\"} 12\n"
+	"nightclerk_lost_bytes_total{cause=\"share\"} 0\n"
 	"# HELP nightclerk_tenants Tenants that are open.\n"
 	"# TYPE nightclerk_tenants gauge\n"
 	"nightclerk_tenants 2\n"
@@ -124,6 +128,7 @@ static void fill(struct metrics_tenant tenants[2], struct metrics *metrics)
 	first->findings[FINDING_UNDECIDABLE][SEVERITY_NULL] = 1;
 	first->findings[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_MEDIUM] = 1;
 	first->findings[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_HIGH] = 2;
+	first->upgrades[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_HIGH] = 1;
 	first->hole_bytes[WIRE_CAUSE_RING_FULL] = 4096;
 	first->hole_bytes[WIRE_CAUSE_MUTED] = 12;
 	first->blind_streams[BLIND_TLS] = 2;
@@ -234,7 +239,7 @@ static void families_are_not_torn(void **state)
 		}
 		assert_non_null(strstr(line, current));
 	}
-	assert_int_equal(count, 26);
+	assert_int_equal(count, 27);
 	buffer_done(&out);
 }
 
