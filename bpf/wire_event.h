@@ -73,6 +73,7 @@ enum wire_cause {
 #define WIRE_REFUSED 0x0200  /* WIRE_CONNECT: `run --confine` did not let it */
 #define WIRE_DATAGRAM 0x0400 /* WIRE_CONNECT: UDP, a connect or a send */
 #define WIRE_OTHER_NETNS 0x0800 /* WIRE_CONNECT: on the loopback of a network namespace that is not looked into */
+#define WIRE_END_UNSEEN 0x1000 /* with WIRE_STILL_OPEN: it lives no more, and its end was lost (user/flow_census.h) */
 
 /* wire_event.shutdown, as sk_shutdown in include/net/sock.h (5.10 to 7.x) */
 #define WIRE_SHUTDOWN_RECEIVE 1

@@ -88,6 +88,7 @@ static void let_through(struct collector *collector, uint64_t until_ns, uint64_t
 			feed_canary(collector, &input);
 			continue;
 		}
+		flow_census_see(collector->census, input.wire.event);
 		name_cgroup(collector, input.wire.event, now_ns);
 		collector->lag_ns = now_ns > input.wire.event->when_ns ? now_ns - input.wire.event->when_ns : 0;
 		tenants_feed(collector->tenants, &input);
@@ -161,6 +162,7 @@ static void turn(struct collector *collector)
 	if (now_ns >= collector->next_counters_ns) {
 		feed_counters(collector, now_ns);
 		collector_look_at_files(collector, now_ns);
+		collector_take_census(collector, now_ns);
 	}
 	write_all(collector, now_ns);
 	if (collector->options->metrics && now_ns >= collector->next_metrics_ns) {

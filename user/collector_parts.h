@@ -2,13 +2,15 @@
 /*
  * What is inside a collector. Private to collector*.c: collector.c is the loop,
  * collector_start.c how it gives its rights away, collector_ask.c talks with the
- * monitor, collector_books.c writes the tenants' files, collector_metrics.c counts.
+ * monitor, collector_books.c writes the tenants' files, collector_census.c ends what ended unseen,
+ * collector_metrics.c counts.
  */
 #ifndef NIGHTCLERK_COLLECTOR_PARTS_H
 #define NIGHTCLERK_COLLECTOR_PARTS_H
 
 #include "cgroups_told.h"
 #include "collector.h"
+#include "flow_census.h"
 #include "rotated_file.h"
 #include "tenants.h"
 
@@ -47,6 +49,9 @@ struct collector {
 	const struct policy *policy; /* those before it are kept: calls that are remembered point to them */
 	/* of the loop */
 	struct cgroups_told *cgroups;
+	struct flow_census *census;
+	uint64_t next_census_ns, whole_census_ns; /* when the next one may be, and must be */
+	uint64_t losses;			   /* as the last one knew them */
 	uint64_t next_tick_ns, next_counters_ns, next_metrics_ns;
 	uint64_t written_ns;	 /* every line of what was captured before it has been written */
 	uint64_t drain_failures; /* events may be gone without a hole to show it */
@@ -89,6 +94,11 @@ void collector_look_at_files(struct collector *collector, uint64_t now_ns);
 uint64_t collector_flush(struct collector *collector);
 /* The last of all. */
 void collector_close(struct collector *collector);
+
+/* ---- collector_census.c ---- */
+
+/* Ends flows that live no more and whose end was lost. Once a minute at most, and only where there is a reason. */
+void collector_take_census(struct collector *collector, uint64_t now_ns);
 
 /* ---- collector_metrics.c ---- */
 

@@ -40,7 +40,8 @@ static int open_stages(struct collector *collector)
 	collector->sequencer = sequencer_new();
 	collector->tenants = tenants_new(&tenants);
 	collector->cgroups = cgroups_told_new();
-	return collector->sequencer && collector->tenants && collector->cgroups ? 0 : -ENOMEM;
+	collector->census = flow_census_new();
+	return collector->sequencer && collector->tenants && collector->cgroups && collector->census ? 0 : -ENOMEM;
 }
 
 static int give_rights_away(struct collector *collector, char *reason)

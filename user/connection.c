@@ -306,6 +306,7 @@ bool connection_end(struct connection *connection, enum connection_side side, co
 			connection_client_finished(connection, event->when_ns);
 		connection_end_closed(connection, side, event->when_ns);
 	}
+	connection->end_unseen |= (event->flags & WIRE_END_UNSEEN) != 0;
 	connection_settle(connection, event->when_ns);
 	return other->ended || other->flow == 0;
 }
@@ -325,6 +326,10 @@ void connection_finish(struct connection *connection, uint64_t now_ns)
 		if (server_unseen) {
 			call->undecidable = true;
 			exchange_why(exchange, "the server's end was not seen");
+		}
+		if (connection->end_unseen && !call->response_complete) {
+			call->undecidable = true;
+			exchange_why(exchange, "the end of its connection was lost");
 		}
 		connection_close_call(connection, exchange, now_ns);
 	}

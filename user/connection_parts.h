@@ -72,6 +72,7 @@ struct connection {
 	bool given_up;		     /* blind or broken: bytes are only counted */
 	bool blind;
 	bool spoke_http;
+	bool end_unseen; /* of either side: when and how it ended was lost */
 	enum blind_kind blind_kind;
 	enum call_closer closed_first;
 	struct search search;

@@ -615,6 +615,48 @@ static void a_path_that_is_told_again_outlives_those_told_before(void **state)
 	host_done(&host);
 }
 
+/* ---- an end that was lost ---- */
+
+/* As flow_census.h makes it. */
+static void end_unseen(struct sandbox *sandbox, uint32_t c, int side)
+{
+	struct wire_event end = wire_build_end(side, sandbox->scene.ends[c][side].sent, 0, sandbox->scene.now_ns);
+
+	end = scene_on(&sandbox->scene, end, c, side);
+	end.flags |= WIRE_STILL_OPEN | WIRE_END_UNSEEN;
+	sandbox->scene.ends[c][side].ended = true;
+	scene_feed(&sandbox->scene, &end, (struct bytes){0});
+}
+
+static void a_connection_whose_end_was_lost_ends_undecided(void **state)
+{
+	struct sandbox *sandbox = &host.sandbox[0];
+	struct tenant *tenant;
+	uint32_t c;
+
+	(void)state;
+	host_start(&host, TENANT_SPLIT_CGROUP);
+	host_open(&host);
+	c = scene_connect(&sandbox->scene, AGENT);
+	charge(sandbox, c, "{}");
+	scene_send(&sandbox->scene, c, WIRE_BUILD_CLIENT,
+		   "POST /v1/charges HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{\"n\":1}");
+	tenant = host_tenant(&host, "cgroup-100", 0);
+	assert_int_equal(tenant_connections(tenant), 1);
+	assert_int_equal(tenant_open_calls(tenant), 1);
+	end_unseen(sandbox, c, WIRE_BUILD_CLIENT);
+	end_unseen(sandbox, c, WIRE_BUILD_SERVER);
+	assert_int_equal(tenant_connections(tenant), 0);
+	assert_int_equal(tenant_open_calls(tenant), 0);
+	charge_once(sandbox, "{\"n\":1}"); /* was the first still open? had it failed? */
+	charge_once(sandbox, "{}");	   /* the one that had its answer */
+	host_finish(&host);
+	assert_int_equal(tenant_summary(tenant)->findings[FINDING_UNDECIDABLE], 1);
+	assert_int_equal(tenant_summary(tenant)->findings[FINDING_DUP_AFTER_SUCCESS], 1);
+	assert_int_equal(tenant_summary(tenant)->hole_bytes, 0);
+	host_done(&host);
+}
+
 /* ---- what is not of a connection ---- */
 
 static void off_loopback_is_of_the_process(void **state)
@@ -850,6 +892,7 @@ int main(void)
 		cmocka_unit_test(who_calls_most_forgets_its_own),
 		cmocka_unit_test(paths_of_cgroups_are_bounded),
 		cmocka_unit_test(a_path_that_is_told_again_outlives_those_told_before),
+		cmocka_unit_test(a_connection_whose_end_was_lost_ends_undecided),
 		cmocka_unit_test(off_loopback_is_of_the_process),
 		cmocka_unit_test(a_mark_is_everybodys),
 		cmocka_unit_test(flows_that_are_given_up_are_told),
