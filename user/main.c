@@ -35,7 +35,7 @@ static void print_commands(FILE *to)
 {
 	const struct command_row *command;
 
-	fprintf(to, "nightclerk watches HTTP calls over loopback and reports the second knock.\n\n"
+	fprintf(to, "nightclerk watches HTTP calls over loopback and reports the second knock.\n"
 		    "usage: nightclerk COMMAND [OPTIONS]\n\n");
 	for (size_t i = 0; (command = command_at(i)); i++)
 		if (command->summary)
