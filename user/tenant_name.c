@@ -356,3 +356,22 @@ void tenant_name_of_uid(uint32_t uid, struct tenant_name *ret_name)
 {
 	snprintf(ret_name->text, sizeof(ret_name->text), "uid-%" PRIu32, uid);
 }
+
+void tenant_name_of_holder(const struct tenant_name *name, struct tenant_name *ret_holder)
+{
+	static const char unfound[] = "cgroup-", manager[] = "user@", unit[] = ".service";
+	size_t size = strcspn(name->text, "+"), digits;
+
+	if (strncmp(name->text, unfound, sizeof(unfound) - 1) == 0) {
+		snprintf(ret_holder->text, sizeof(ret_holder->text), "cgroup");
+		return;
+	}
+	snprintf(ret_holder->text, sizeof(ret_holder->text), "%.*s", (int)size, name->text);
+	if (strncmp(ret_holder->text, manager, sizeof(manager) - 1) != 0)
+		return;
+	digits = strspn(ret_holder->text + sizeof(manager) - 1, "0123456789"); /* the user's own systemd */
+	if (digits && strcmp(ret_holder->text + sizeof(manager) - 1 + digits, unit) == 0) {
+		ret_holder->text[4] = '-';
+		ret_holder->text[sizeof(manager) - 1 + digits] = '\0';
+	}
+}

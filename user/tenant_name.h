@@ -39,5 +39,11 @@ int tenant_name_of_cgroup(struct bytes path, struct tenant_name *ret_name);
 void tenant_name_of_cgroup_id(uint64_t id, struct tenant_name *ret_name);
 /* "uid-1000" */
 void tenant_name_of_uid(uint32_t uid, struct tenant_name *ret_name);
+/*
+ * Who can make more tenants like it, as far as its name tells: "user-1000" of "user-1000+session-3.scope" and of
+ * "user@1000.service+podman-0123456789ab", "sandboxes" of "sandboxes+7", "cgroup" of all whose path could not be found
+ * (they were gone too soon); of any other name, all of it.
+ */
+void tenant_name_of_holder(const struct tenant_name *name, struct tenant_name *ret_holder);
 
 #endif

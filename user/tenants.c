@@ -24,6 +24,7 @@ static int add_tenant(struct tenants *tenants, const struct tenant_name *name, u
 		return -ENOMEM;
 	}
 	DL_APPEND(tenants->list, tenant);
+	tenant->holder = tenant_holders_join(&tenants->holders, name);
 	*ret_tenant = tenant;
 	return 0;
 }
@@ -65,8 +66,10 @@ void tenants_free(struct tenants *tenants)
 	tenant_flows_done(&tenants->flows);
 	tenant_cgroups_done(&tenants->cgroups);
 	HASH_CLEAR(hh, tenants->names);
-	DL_FOREACH_SAFE(tenants->list, tenant, next)
+	DL_FOREACH_SAFE(tenants->list, tenant, next) {
+		tenant_holders_leave(&tenants->holders, tenant->holder);
 		tenant_free(tenant);
+	}
 	buffer_done(&tenants->muted);
 	free(tenants);
 }
@@ -125,6 +128,8 @@ static void end_tenant(struct tenants *tenants, struct tenant *tenant, const str
 		pipeline_note_gap(tenant->pipeline, OUT_OF_MEMORY);
 	tenant_feed(tenants, tenant, &input);
 	HASH_DEL(tenants->names, tenant);
+	tenant_holders_leave(&tenants->holders, tenant->holder);
+	tenant->holder = NULL;
 	if (tenant == tenants->others)
 		tenants->others = NULL;
 	tenant->ended = true;
@@ -150,18 +155,6 @@ static void retire_idle(struct tenants *tenants, uint64_t now_ns)
 			retire(tenants, tenant, now_ns);
 }
 
-/* Of those with nothing open the one quiet longest, not of this very moment: run ids go by it. NULL = none. */
-static struct tenant *find_quiet(const struct tenants *tenants, uint64_t now_ns)
-{
-	struct tenant *quiet = NULL, *tenant;
-
-	for (tenant = tenants->names; tenant; tenant = tenant->hh.next)
-		if (!tenant->connections && tenant->last_ns < now_ns && tenant != tenants->others &&
-		    (!quiet || tenant->last_ns < quiet->last_ns))
-			quiet = tenant;
-	return quiet;
-}
-
 /* ---- whose it is: NULL when out of memory ---- */
 
 static struct tenant *others(struct tenants *tenants, uint64_t now_ns)
@@ -181,7 +174,7 @@ static struct tenant *find_tenant(struct tenants *tenants, const struct tenant_n
 	if (tenant)
 		return tenant;
 	if (HASH_COUNT(tenants->names) - (tenants->others != NULL) >= tenants->options.max) {
-		quiet = find_quiet(tenants, now_ns);
+		quiet = tenant_holders_find_room(tenants, name, now_ns);
 		if (!quiet)
 			return others(tenants, now_ns);
 		pipeline_note_gap(quiet->pipeline, NO_ROOM);

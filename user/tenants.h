@@ -8,7 +8,7 @@
  * the client is known is held, in order, for at most TENANTS_HOLD_NS and within
  * TENANTS_HELD_*; then the connection belongs to "others" for good. "others"
  * is also whose cgroup cannot be told, and whoever comes when `max` are alive
- * and none can be closed. Nothing is dropped.
+ * and none can be closed. Who has his share of `max` then closes his own (TENANTS_HOLDER_PART). Nothing is dropped.
  *
  * What is everybody's goes to everybody: ticks, marks, drain, closing, and the
  * counters, of which bytes accepted and lost are each tenant's own, by its
@@ -35,6 +35,7 @@
 #define TENANTS_HOLD_NS (1000 * 1000 * 1000ULL)
 #define TENANTS_HELD_BYTES (16 * 1024 * 1024) /* events with their payload, of all connections together */
 #define TENANTS_HELD_EVENTS_PER_CONNECTION 1024
+#define TENANTS_HOLDER_PART 4 /* where there is no room, one holder may have max / 4 tenants before his own make room */
 
 enum tenant_split {
 	TENANT_SPLIT_NONE, /* one tenant, "all"; inputs pass as they are */

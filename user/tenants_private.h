@@ -2,7 +2,7 @@
 /*
  * Between tenants.c, which sends inputs where they belong, tenant.c, the life
  * of one, tenant_flows.c, whose a connection is, and tenant_cgroups.c, what
- * cgroups are called. Nobody else includes it.
+ * cgroups are called, and tenant_holders.c, who makes room. Nobody else includes it.
  */
 #ifndef NIGHTCLERK_TENANTS_PRIVATE_H
 #define NIGHTCLERK_TENANTS_PRIVATE_H
@@ -13,8 +13,11 @@
 #define HASH_NONFATAL_OOM 1 /* a failed insertion leaves hh.tbl NULL */
 #include <uthash.h>
 
+struct tenant_holder;
+
 struct tenant {
 	struct tenant_name name;
+	struct tenant_holder *holder; /* NULL once it has ended, or where there was no memory */
 	struct run_facts facts;
 	struct pipeline_output output;
 	struct pipeline *pipeline;
@@ -61,6 +64,26 @@ const struct tenant_cgroup *tenant_cgroups_find(const struct tenant_cgroups *cgr
 /* It is in use: others go before it. */
 void tenant_cgroups_touch(struct tenant_cgroups *cgroups, uint64_t id);
 void tenant_cgroups_done(struct tenant_cgroups *cgroups);
+
+/* ---- tenant_holders.c ---- */
+
+/* Whose tenants they are (tenant_name_of_holder). */
+struct tenant_holder {
+	struct tenant_name name;
+	size_t tenants; /* that have not ended */
+	UT_hash_handle hh;
+};
+
+/* The holder has one more. NULL when out of memory. */
+struct tenant_holder *tenant_holders_join(struct tenant_holder **holders, const struct tenant_name *tenant);
+/* One less; NULL is accepted. */
+void tenant_holders_leave(struct tenant_holder **holders, struct tenant_holder *holder);
+/*
+ * Whom to close for a new tenant of that name: with nothing open, and not of this very moment, since run ids
+ * go by it. Of the same holder, where he has his share (TENANTS_HOLDER_PART); else of one who has more
+ * than his; else anyone. Of those the one quiet longest. NULL = none.
+ */
+struct tenant *tenant_holders_find_room(const struct tenants *tenants, const struct tenant_name *name, uint64_t now_ns);
 
 /* ---- tenant_flows.c ---- */
 
@@ -121,6 +144,7 @@ struct tenants {
 	struct tenant *list;   /* by birth, those that have ended, too */
 	struct tenant *names;  /* those that have not */
 	struct tenant *others; /* NULL = not needed yet */
+	struct tenant_holder *holders;
 	size_t calls_bytes;    /* that open calls of all hold */
 	uint64_t gone_bytes;   /* accepted by those that were forgotten */
 	struct tenant_cgroups cgroups;

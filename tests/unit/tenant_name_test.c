@@ -237,6 +237,31 @@ static void ids_are_named_by_their_number(void **state)
 	assert_string_equal(name.text, "uid-4294967295");
 }
 
+static void a_name_tells_its_holder(void **state)
+{
+	static const struct row rows[] = {
+		{"user-1000+session-3.scope", "user-1000"},
+		{"user@1000.service+podman-0123456789ab", "user-1000"},
+		{"user@1000.service", "user-1000"},
+		{"user@.service+a", "user@.service"},
+		{"user@1.socket", "user@1.socket"},
+		{"sandboxes+7", "sandboxes"},
+		{"sandboxes+7+8", "sandboxes"},
+		{"docker-0123456789ab", "docker-0123456789ab"},
+		{"nginx.service", "nginx.service"},
+		{"cgroup-18446744073709551615", "cgroup"},
+		{"uid-1000", "uid-1000"},
+	};
+	struct tenant_name name, holder;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(name.text, sizeof(name.text), "%s", rows[i].path);
+		tenant_name_of_holder(&name, &holder);
+		assert_string_equal(holder.text, rows[i].name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +276,7 @@ int main(void)
 		cmocka_unit_test(long_paths_are_cut),
 		cmocka_unit_test(any_bytes_give_a_file_name),
 		cmocka_unit_test(ids_are_named_by_their_number),
+		cmocka_unit_test(a_name_tells_its_holder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -432,6 +432,54 @@ static void the_quietest_makes_room_and_says_so(void **state)
 	host_done(&host);
 }
 
+static void charge_as(uint64_t cgroup_id, const char *path)
+{
+	host_name(&host, cgroup_id, path);
+	host.sandbox[0].cgroup_id = cgroup_id;
+	charge_once(&host.sandbox[0], "{}");
+	host_tick(&host, 10);
+}
+
+/* Max is 8, so a holder's share is 2: while there is room he may have more, and he is the first to make some. */
+static void who_makes_tenants_without_end_closes_his_own(void **state)
+{
+	struct sandbox *busy = &host.sandbox[1];
+	char path[128];
+	uint32_t c[2];
+
+	(void)state;
+	host_start(&host, TENANT_SPLIT_CGROUP);
+	host.options.max = 8;
+	host_open(&host);
+	charge_as(100, "/system.slice/web.service");
+	for (unsigned int n = 0; n < 40; n++) {
+		if (n % 2)
+			snprintf(path, sizeof(path), "/user.slice/user-7.slice/session-%u.scope", n);
+		else
+			snprintf(path, sizeof(path), "/user.slice/user-7.slice/user@7.service/libpod-%012u%052u.scope", n, 0U);
+		charge_as(200 + n, path);
+	}
+	assert_false(tenant_ended(host_tenant(&host, "web.service", 0)));
+	for (unsigned int n = 0; n < 5; n++) {
+		snprintf(path, sizeof(path), "/system.slice/db%u.service", n);
+		charge_as(101 + n, path);
+	}
+	assert_false(tenant_ended(host_tenant(&host, "web.service", 0)));
+	assert_null(host_tenant(&host, "others", 0));
+	for (unsigned int n = 0; n < 2; n++) { /* his two are busy now: he finds no room, though others are quiet */
+		snprintf(path, sizeof(path), "/user.slice/user-7.slice/session-%u.scope", n ? 39 : 37);
+		busy->cgroup_id = n ? 239 : 237;
+		busy->scene.now_ns = host.now_ns;
+		c[n] = scene_connect(&busy->scene, AGENT);
+		charge(busy, c[n], "{}");
+	}
+	charge_as(300, "/user.slice/user-7.slice/session-300.scope");
+	assert_int_equal(host_requests(&host, "others"), 1);
+	assert_false(tenant_ended(host_tenant(&host, "web.service", 0)));
+	host_finish(&host);
+	host_done(&host);
+}
+
 static void an_idle_tenant_is_closed_and_may_come_back(void **state)
 {
 	struct tenant *first, *second;
@@ -886,6 +934,7 @@ int main(void)
 		cmocka_unit_test(bytes_of_nobody_count_against_all),
 		cmocka_unit_test(beyond_max_there_is_others),
 		cmocka_unit_test(the_quietest_makes_room_and_says_so),
+		cmocka_unit_test(who_makes_tenants_without_end_closes_his_own),
 		cmocka_unit_test(an_idle_tenant_is_closed_and_may_come_back),
 		cmocka_unit_test(a_tenant_with_something_open_is_not_idle),
 		cmocka_unit_test(who_holds_all_it_can_leaves_as_much),
