@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#define FILE_SLACK_BYTES (64 * 1024 * 1024ULL) /* beyond --rotate-size */
 #define IDLE_NS (24 * 3600 * 1000000000ULL) /* the longest window in which an attempt of a tenant counts */
 
 /* A pipeline that nothing is fed to: each of its parts has then been made once. */
@@ -44,6 +46,22 @@ static int open_stages(struct collector *collector)
 	return collector->sequencer && collector->tenants && collector->cgroups && collector->census ? 0 : -ENOMEM;
 }
 
+/*
+ * Whoever takes this half over can fill no disk by the files that he holds: SIGXFSZ is ignored, so
+ * write(2) says EFBIG. A sound one asks for the next file at the size itself; the slack
+ * is for what waited in memory, and for while the monitor refuses.
+ */
+static void bound_files(const struct rotation_limits *rotation)
+{
+	const rlim_t bytes = rotation->bytes + FILE_SLACK_BYTES;
+	struct rlimit limit;
+
+	if (!rotation->bytes || getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_max <= bytes)
+		return; /* none is wanted, or a lower one was set before */
+	limit.rlim_cur = limit.rlim_max = bytes;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 static int give_rights_away(struct collector *collector, char *reason)
 {
 	const int keep[] = {collector->wire->fd, capture_fd(collector->capture), collector->statm_fd};
@@ -54,6 +72,7 @@ static int give_rights_away(struct collector *collector, char *reason)
 		return err;
 	}
 	prctl(PR_SET_NAME, COLLECTOR_NAME);
+	bound_files(&collector->options->rotation);
 	collector->rights = collector_rights(collector);
 	capture_without_rights(collector->capture, &collector->rights);
 	return drop_rights(&collector->options->account, reason);

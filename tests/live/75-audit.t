@@ -181,6 +181,9 @@ def files_turn_over_under_load_and_no_line_is_lost(live):
     audit = Audit(live, *ALL, "--rotate-size", "4096", "--keep", "500")
     mock = live.mock()
     folder = os.path.join(audit.directory, "all")
+    with open(f"/proc/{audit.collector}/limits", encoding="utf-8") as file:
+        limits = [line.split()[3:5] for line in file if line.startswith("Max file size")]
+    equal(limits, [[str(4096 + (64 << 20))] * 2], "the most that the collector can write into one file")
     for i in range(40):
         post(mock, f"n={i}")
 
