@@ -19,6 +19,9 @@
 #define WALK_TURN_STEPS 190
 #define WALK_TURNS 190
 #define FIRST_BYTES 24
+#define GATHER_PIECES 16
+#define GATHER_CLASS WIRE_CLASS_2
+#define GATHER_BYTES ((GATHER_CLASS - sizeof(struct wire_event)) / 2)
 
 enum call_kind {
 	CALL_OTHER, /* pages that cannot be read, or an iterator that we do not know: length only */
@@ -70,13 +73,34 @@ struct record {
 	u8 payload[];
 };
 
-static __always_inline u64 wakeup_flag(void)
+/* Its reader comes every few ms; when a quarter waits, it is called, once for each time that it came. */
+static __always_inline u64 wakeup_flag(void *ring, u64 fill, u64 quarter, u64 *woken)
+{
+	u64 read;
+
+	if (fill < quarter)
+		return BPF_RB_NO_WAKEUP;
+	read = bpf_ringbuf_query(ring, BPF_RB_CONS_POS) + 1;
+	if (*woken == read)
+		return BPF_RB_NO_WAKEUP;
+	*woken = read;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+static __always_inline u64 data_wakeup_flag(void)
 {
 	u64 fill = bpf_ringbuf_query(&data_ring, BPF_RB_AVAIL_DATA);
 
 	if (fill > data_ring_peak)
 		data_ring_peak = fill;
-	return fill >= data_ring_quarter ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return wakeup_flag(&data_ring, fill, data_ring_quarter, &data_woken);
+}
+
+static __always_inline u64 front_wakeup_flag(void)
+{
+	u64 fill = bpf_ringbuf_query(&front_ring, BPF_RB_AVAIL_DATA);
+
+	return wakeup_flag(&front_ring, fill, front_ring_full, &front_woken);
 }
 
 /* ---- holes: neighbours with one cause are one event ---- */
@@ -122,6 +146,33 @@ static __noinline int hole_add(struct call *call, struct flow *flow, u64 length,
 
 /* ---- records ---- */
 
+static __always_inline struct record *record_reserve(const u32 class, bool *ret_in_front)
+{
+	struct record *record = NULL;
+
+	if (front_ring_full)
+		record = bpf_ringbuf_reserve(&front_ring, class, 0);
+	*ret_in_front = record != NULL;
+	return record ? record : bpf_ringbuf_reserve(&data_ring, class, 0);
+}
+
+/* The record holds length bytes of the stream from call->offset on. */
+static __always_inline void record_submit(struct call *call, struct flow *flow, struct record *record,
+					  u64 length, bool in_front)
+{
+	__builtin_memcpy(&record->event, &call->event, sizeof(record->event));
+	record->event.when_ns = bpf_ktime_get_ns();
+	record->event.offset = call->offset;
+	record->event.seq = flow->send_base_seq + (u32)call->offset;
+	record->event.length_bytes = length;
+	record->event.captured_bytes = length;
+	record->event.lost_records = flow->lost_records;
+	if (!call->offset)
+		__builtin_memcpy(call->first, record->payload, FIRST_BYTES);
+	bpf_ringbuf_submit(record, in_front ? front_wakeup_flag() : data_wakeup_flag());
+	counter_add(WIRE_COUNTER_RECORDS, 1);
+}
+
 /*
  * length is clamped once more right before the copy, and hidden from the
  * compiler, which would otherwise drop the bound that the verifier asks for.
@@ -129,8 +180,8 @@ static __noinline int hole_add(struct call *call, struct flow *flow, u64 length,
 static __always_inline int record_copy(struct call *call, struct flow *flow, u64 address,
 				       u64 length, const u32 class)
 {
-	struct record *record = bpf_ringbuf_reserve(&data_ring, class, 0);
-	bool in_pages = call->at.kind >= CALL_BVEC;
+	bool in_front, in_pages = call->at.kind >= CALL_BVEC;
+	struct record *record = record_reserve(class, &in_front);
 	long failed;
 
 	if (!record) {
@@ -150,17 +201,7 @@ static __always_inline int record_copy(struct call *call, struct flow *flow, u64
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 		return in_pages ? WIRE_CAUSE_PAGES : WIRE_CAUSE_FAULT;
 	}
-	__builtin_memcpy(&record->event, &call->event, sizeof(record->event));
-	record->event.when_ns = bpf_ktime_get_ns();
-	record->event.offset = call->offset;
-	record->event.seq = flow->send_base_seq + (u32)call->offset;
-	record->event.length_bytes = length;
-	record->event.captured_bytes = length;
-	record->event.lost_records = flow->lost_records;
-	if (!call->offset)
-		__builtin_memcpy(call->first, record->payload, FIRST_BYTES);
-	bpf_ringbuf_submit(record, wakeup_flag());
-	counter_add(WIRE_COUNTER_RECORDS, 1);
+	record_submit(call, flow, record, length, in_front);
 	return WIRE_CAUSE_NONE;
 }
 
@@ -180,7 +221,71 @@ static __noinline int record_emit(struct call *call, struct flow *flow, u64 addr
 		return record_copy(call, flow, address, length, WIRE_CLASS_3);
 	if (FITS(length, WIRE_CLASS_4))
 		return record_copy(call, flow, address, length, WIRE_CLASS_4);
-	return record_copy(call, flow, address, length, WIRE_CLASS_5);
+	if (FITS(length, WIRE_CLASS_5))
+		return record_copy(call, flow, address, length, WIRE_CLASS_5);
+	if (FITS(length, WIRE_CLASS_6))
+		return record_copy(call, flow, address, length, WIRE_CLASS_6);
+	if (FITS(length, WIRE_CLASS_7))
+		return record_copy(call, flow, address, length, WIRE_CLASS_7);
+	if (FITS(length, WIRE_CLASS_8))
+		return record_copy(call, flow, address, length, WIRE_CLASS_8);
+	if (FITS(length, WIRE_CLASS_9))
+		return record_copy(call, flow, address, length, WIRE_CLASS_9);
+	return record_copy(call, flow, address, length, WIRE_CLASS_10);
+}
+
+/* ---- several pieces in one record: a head and its body, as servers write them ---- */
+
+/*
+ * The verifier adds the greatest place to the greatest length, so half of a
+ * record is out of reach. A piece that cannot be read ends the record before it.
+ */
+static __always_inline u64 gather(struct call *call, struct flow *flow)
+{
+		struct position at = call->at;
+	struct iovec piece = {};
+	struct record *record;
+	bool in_front;
+	u64 length, filled = 0;
+
+	record = record_reserve(GATHER_CLASS, &in_front);
+	if (!record)
+		return 0;
+	share_produced(call->event.share, SHARE_DATA, GATHER_CLASS);
+	for (int i = 0; i < GATHER_PIECES && at.segments && filled < call->left; i++) {
+		if (bpf_probe_read_kernel(&piece, sizeof(piece), (void *)at.base) || piece.iov_len < at.offset)
+			break;
+		length = piece.iov_len - at.offset;
+		if (length > call->left - filled)
+			length = call->left - filled;
+		asm volatile("" : "+r"(length), "+r"(filled));
+		if (filled > GATHER_BYTES || length > GATHER_BYTES || filled + length > GATHER_BYTES ||
+		    bpf_probe_read_user(record->payload + filled, length, piece.iov_base + at.offset))
+			break;
+		filled += length;
+		at.offset += length;
+		if (at.offset == piece.iov_len) {
+			at.base += sizeof(piece);
+			at.segments--;
+			at.offset = 0;
+		}
+	}
+	if (!filled) {
+		share_discarded(call->event.share, SHARE_DATA, GATHER_CLASS);
+		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+		return 0;
+	}
+	record_submit(call, flow, record, filled, in_front);
+	call->at = at;
+	return filled;
+}
+
+/* Whole pieces, as many as fit. Returns how many bytes it took; 0 = piece by piece, please. */
+static __noinline u64 gather_emit(struct call *call, struct flow *flow)
+{
+	if (!call || !flow || call->at.kind != CALL_IOVEC)
+		return 0;
+	return gather(call, flow);
 }
 
 /* ---- first bytes ---- */
@@ -278,10 +383,22 @@ static __always_inline bool walk_shed(struct call *call, struct flow *flow)
 	return false;
 }
 
+/* `length` bytes are done. Is there more to do? */
+static __always_inline bool walk_on(struct call *call, struct flow *flow, u64 length, bool captured)
+{
+	call->left -= length;
+	if (captured && !call->offset && !first_bytes_fit(call, length)) {
+		flow->muted = 1; /* the other end may yet answer in HTTP: it has first bytes of its own */
+		call->left = 0;
+	}
+	call->offset += length;
+	return call->left != 0;
+}
+
 /* Is there more to do? */
 static __always_inline bool walk_step(struct call *call, struct flow *flow)
 {
-	u64 address, length;
+	u64 address, length, gathered;
 	int cause;
 
 	bool in_array = call->at.kind == CALL_IOVEC || call->at.kind == CALL_BVEC;
@@ -297,17 +414,14 @@ static __always_inline bool walk_step(struct call *call, struct flow *flow)
 		length = WIRE_PAYLOAD_MAX;
 	if (!share_admits(call->event.share, call->done - call->left, &length))
 		return walk_shed(call, flow);
+	gathered = length < call->left && length <= GATHER_BYTES ? gather_emit(call, flow) : 0;
+	if (gathered)
+		return walk_on(call, flow, gathered, true);
 	cause = record_emit(call, flow, address, length);
 	if (cause)
 		hole_add(call, flow, length, cause);
-	call->left -= length;
-	if (!cause && !call->offset && !first_bytes_fit(call, length)) {
-		flow->muted = 1; /* the other end may yet answer in HTTP: it has first bytes of its own */
-		call->left = 0;
-	}
-	call->offset += length;
 	call->at.offset += length;
-	return call->left != 0;
+	return walk_on(call, flow, length, !cause);
 }
 
 /*

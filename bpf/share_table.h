@@ -21,7 +21,7 @@
 
 #define SHARE_BITS 12
 #define SHARE_SLOTS (1U << SHARE_BITS)
-#define SHARE_HEAD_BYTES (WIRE_CLASS_3 - sizeof(struct wire_event)) /* of a send: a record of 4 KiB */
+#define SHARE_HEAD_BYTES (WIRE_CLASS_5 - sizeof(struct wire_event)) /* of a send: a record of 4 KiB */
 #define SHARE_UID (1ULL << 32)
 
 enum share_by { SHARE_BY_NONE, SHARE_BY_CGROUP, SHARE_BY_UID };

@@ -22,6 +22,7 @@ const volatile __u32 scope_uid;
 const volatile __u16 scope_port;
 const volatile char scope_comm[WIRE_COMM_BYTES];
 const volatile __u64 data_ring_quarter;
+const volatile __u64 front_ring_full; /* as much as calls its reader; 0 = there is no such ring */
 
 /* ---- settings that the loader learns after load, and state ---- */
 
@@ -30,6 +31,7 @@ __u32 canary_tgids[2];
 bool copies_attached; /* all of them: copies.bpf.h */
 __u64 late_tuples;    /* live flows that joined late: their peers have yet to be found */
 __u64 data_ring_peak; /* highest fill seen at a reservation */
+__u64 data_woken, front_woken; /* 1 + how far the ring had been read when its reader was last woken */
 
 /* iter_resolve: asked for and answered */
 __u32 resolve_pid;
@@ -45,6 +47,16 @@ __u64 pages_memory; /* where memory is mapped; 0 = not found: pages cannot be re
 __u64 pages_array;  /* where the struct page of its first page is */
 
 /* ---- tables ---- */
+
+/*
+ * Records go to the front ring while it has room, and else to the data ring. A
+ * ring walks through all of its memory however little is in it, and 64 MiB of
+ * it are never in a cache: a record costs several times as much there. The
+ * sequencer puts both in one order.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+} front_ring SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

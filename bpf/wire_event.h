@@ -160,11 +160,16 @@ static_assert(offsetof(struct wire_event, process_start_ns) == 104, "no hidden p
  */
 #define WIRE_CLASS_0 512
 #define WIRE_CLASS_1 1024
-#define WIRE_CLASS_2 2048
-#define WIRE_CLASS_3 4096
-#define WIRE_CLASS_4 16384
-#define WIRE_CLASS_5 65536
-#define WIRE_PAYLOAD_MAX (WIRE_CLASS_5 - sizeof(struct wire_event))
+#define WIRE_CLASS_2 1536
+#define WIRE_CLASS_3 2048
+#define WIRE_CLASS_4 3072
+#define WIRE_CLASS_5 4096
+#define WIRE_CLASS_6 6144
+#define WIRE_CLASS_7 8192
+#define WIRE_CLASS_8 16384
+#define WIRE_CLASS_9 32768
+#define WIRE_CLASS_10 65536
+#define WIRE_PAYLOAD_MAX (WIRE_CLASS_10 - sizeof(struct wire_event))
 
 /*
  * Counters of the kernel side: a per-CPU array that only grows. Index = enum

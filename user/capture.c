@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #define DATA_RING_BYTES (64UL * 1024 * 1024)
+#define FRONT_RING_BYTES (4UL * 1024 * 1024) /* what a core's cache can keep: bpf/tables.bpf.h */
+#define DATA_SLICE_BYTES (256UL * 1024)
 #define LIFECYCLE_RING_BYTES (16UL * 1024 * 1024) /* 100,000 events: a storm of 10,000 connections lives 1 s unread */
 #define MUTED_BYTES (WIRE_MUTED_SLOTS * sizeof(uint64_t))
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -197,6 +199,7 @@ static void set_options(struct capture *capture, const struct capture_options *o
 	memcpy((char *)rodata->scope_comm, options->comm, sizeof(options->comm));
 	rodata->share_by = (uint32_t)options->fair;
 	rodata->data_ring_quarter = capture->data_ring_bytes / 4;
+	rodata->front_ring_full = capture->front_ring_bytes / 8;
 }
 
 static void choose_programs(struct capture *capture, const struct capture_options *options)
@@ -222,6 +225,11 @@ static void choose_programs(struct capture *capture, const struct capture_option
 	bpf_program__set_autoload(capture->skeleton->progs.iter_ports, options->scope != CAPTURE_TREE);
 }
 
+static int set_ring_size(struct bpf_map *map, size_t bytes)
+{
+	return bpf_map__set_max_entries(map, (uint32_t)bytes);
+}
+
 static int set_ring_sizes(struct capture *capture, const struct capture_options *options)
 {
 	size_t lifecycle = options->lifecycle_ring_bytes ? options->lifecycle_ring_bytes
@@ -235,17 +243,21 @@ static int set_ring_sizes(struct capture *capture, const struct capture_options 
 	    (capture->data_ring_bytes & (capture->data_ring_bytes - 1)) || lifecycle % page ||
 	    (lifecycle & (lifecycle - 1)) || capture->data_ring_bytes > UINT32_MAX)
 		return -EINVAL;
-	error = bpf_map__set_max_entries(capture->skeleton->maps.data_ring,
-					 (uint32_t)capture->data_ring_bytes);
+	capture->lifecycle_ring_bytes = lifecycle;
+	if (capture->data_ring_bytes > FRONT_RING_BYTES)
+		capture->front_ring_bytes = FRONT_RING_BYTES;
+	error = set_ring_size(capture->skeleton->maps.data_ring, capture->data_ring_bytes);
 	if (!error)
-		error = bpf_map__set_max_entries(capture->skeleton->maps.lifecycle_ring,
-						 (uint32_t)lifecycle);
+		error = set_ring_size(capture->skeleton->maps.lifecycle_ring, lifecycle);
+	if (!error)
+		error = set_ring_size(capture->skeleton->maps.front_ring,
+				      capture->front_ring_bytes ? capture->front_ring_bytes : page);
 	if (!error && options->fair == CAPTURE_FAIR_NONE)
 		error = bpf_map__set_max_entries(capture->skeleton->maps.shares, 1);
 	return error;
 }
 
-static int take_record(struct capture *capture, void *data, size_t size, enum share_ring ring)
+static int take_record(struct capture *capture, const void *data, size_t size, enum share_ring ring)
 {
 	const struct wire_event *event = data;
 	struct wire_event unshared;
@@ -272,83 +284,49 @@ static int take_record(struct capture *capture, void *data, size_t size, enum sh
 	return 0;
 }
 
-static int take_lifecycle(void *context, void *data, size_t size)
+static int take_lifecycle(void *context, const void *data, size_t size)
 {
 	return take_record(context, data, size, SHARE_LIFECYCLE);
 }
 
-/* Stops where the ring ended when the drain began: senders may be faster than we are. */
-static int take_data(void *context, void *data, size_t size)
+static int take_data(void *context, const void *data, size_t size)
 {
-	struct capture *capture = context;
-	unsigned long behind = *capture->data_position.consumed + ((size + BPF_RINGBUF_HDR_SZ + 7) & ~7UL);
-	int error = take_record(capture, data, size, SHARE_DATA);
-
-	if (error)
-		return error;
-	return (long)(behind - capture->stop_at) >= 0 ? -EAGAIN : 0;
+	return take_record(context, data, size, SHARE_DATA);
 }
 
-static int map_page(int fd, size_t page, off_t offset, const volatile unsigned long **ret_page)
+/*
+ * Edge-triggered: what was submitted without a wake-up must not call for a
+ * drain, or the collector would run for a handful of records at a time.
+ */
+static int watch_ring(int epoll_fd, int ring_fd)
 {
-	void *at = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, offset);
+	struct epoll_event readable = {.events = EPOLLIN | EPOLLET};
 
-	if (at == MAP_FAILED)
-		return -errno;
-	*ret_page = at;
-	return 0;
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, ring_fd, &readable) ? -errno : 0;
 }
 
-static int map_position(int fd, struct ring_position *position)
+static int open_ring(struct capture *capture, const struct bpf_map *map, size_t bytes, struct ring *ring)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int error = map_page(fd, page, 0, &position->consumed);
+	int fd = bpf_map__fd(map), error = ring_open(fd, bytes, ring);
 
-	return error ? error : map_page(fd, page, (off_t)page, &position->produced);
+	return error ? error : watch_ring(capture->epoll_fd, fd);
 }
 
-static void unmap_position(const struct ring_position *position)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	if (position->consumed)
-		munmap((void *)position->consumed, page);
-	if (position->produced)
-		munmap((void *)position->produced, page);
-}
-
-static int watch_ring(int epoll_fd, const struct ring_buffer *ring)
-{
-	struct epoll_event readable = {.events = EPOLLIN};
-
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(ring), &readable) ? -errno
-											  : 0;
-}
-
-/* The rings, as libbpf consumes them and as this file looks at them. */
 static int map_rings(struct capture *capture)
 {
-	int data_fd = bpf_map__fd(capture->skeleton->maps.data_ring),
-	    lifecycle_fd = bpf_map__fd(capture->skeleton->maps.lifecycle_ring);
+	const struct capture_bpf *skeleton = capture->skeleton;
 	void *muted;
 	int error;
 
-	capture->data = ring_buffer__new(data_fd, take_data, capture, NULL);
-	if (!capture->data)
-		return -errno;
-	capture->lifecycle = ring_buffer__new(lifecycle_fd, take_lifecycle, capture, NULL);
-	if (!capture->lifecycle)
-		return -errno;
 	capture->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (capture->epoll_fd < 0)
 		return -errno;
-	error = watch_ring(capture->epoll_fd, capture->data);
+	error = open_ring(capture, skeleton->maps.data_ring, capture->data_ring_bytes, &capture->data);
+	if (!error && capture->front_ring_bytes)
+		error = open_ring(capture, skeleton->maps.front_ring, capture->front_ring_bytes, &capture->front);
 	if (!error)
-		error = watch_ring(capture->epoll_fd, capture->lifecycle);
-	if (!error)
-		error = map_position(data_fd, &capture->data_position);
-	if (!error)
-		error = map_position(lifecycle_fd, &capture->lifecycle_position);
+		error = open_ring(capture, skeleton->maps.lifecycle_ring, capture->lifecycle_ring_bytes,
+				  &capture->lifecycle);
 	if (error)
 		return error;
 	muted = mmap(NULL, MUTED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -587,12 +565,11 @@ void capture_close(struct capture *capture)
 {
 	if (!capture)
 		return;
-	ring_buffer__free(capture->data);
-	ring_buffer__free(capture->lifecycle);
+	ring_close(&capture->data);
+	ring_close(&capture->front);
+	ring_close(&capture->lifecycle);
 	if (capture->epoll_fd >= 0)
 		close(capture->epoll_fd);
-	unmap_position(&capture->data_position);
-	unmap_position(&capture->lifecycle_position);
 	capture_shares_unmap(capture);
 	if (capture->muted)
 		munmap(capture->muted, MUTED_BYTES);
@@ -617,31 +594,60 @@ int capture_fd(const struct capture *capture)
 	return capture->epoll_fd;
 }
 
-static bool is_read_up_to(const struct ring_position *position, unsigned long end)
+static int read_ring(struct capture *capture, struct ring *ring, unsigned long end, ring_take *take)
 {
-	return (long)(*position->consumed - end) >= 0;
+	int error = ring_read(ring, end, take, capture);
+
+	if (error || !ring_is_read_up_to(ring, end))
+		capture->emptied = false;
+	return error;
 }
 
+/*
+ * What overflowed into the data ring takes a while to read. The front ring is
+ * kept empty meanwhile, or all that is sent would overflow, and go on to.
+ */
+static int read_data(struct capture *capture, unsigned long end)
+{
+	unsigned long at = *capture->data.consumed, slice;
+	int error = 0;
+
+	if (capture->front.size)
+		error = read_ring(capture, &capture->front, ring_end(&capture->front), take_data);
+	while (!error && (long)(end - at) > 0) {
+		slice = end - at < DATA_SLICE_BYTES ? end : at + DATA_SLICE_BYTES;
+		error = read_ring(capture, &capture->data, slice, take_data);
+		if (error || !ring_is_read_up_to(&capture->data, slice))
+			break;
+		at = *capture->data.consumed;
+		if (capture->front.size)
+			error = ring_read(&capture->front, ring_end(&capture->front), take_data, capture);
+	}
+	return error;
+}
+
+/* The end of the lifecycle ring last: by then it holds the OPEN of whatever the others hold. */
 int capture_drain(struct capture *capture, struct sequencer *sequencer)
 {
-	unsigned long lifecycle_end =
-		__atomic_load_n(capture->lifecycle_position.produced, __ATOMIC_ACQUIRE);
-	int result;
+	unsigned long data_end, lifecycle_end;
+	struct epoll_event woken[3];
+	int error;
 
 	capture_shares_settle(capture);
+	epoll_wait(capture->epoll_fd, woken, 3, 0); /* answered by what follows */
 	capture->sequencer = sequencer;
 	capture->drained = 0;
 	capture->error = 0;
-	capture->stop_at = __atomic_load_n(capture->data_position.produced, __ATOMIC_ACQUIRE);
-	result = ring_buffer__consume(capture->data);
-	if (result >= 0 || result == -EAGAIN)
-		result = ring_buffer__consume(capture->lifecycle);
+	capture->emptied = true;
+	data_end = ring_end(&capture->data);
+	error = read_data(capture, data_end);
+	lifecycle_end = ring_end(&capture->lifecycle);
+	if (!error)
+		error = read_ring(capture, &capture->lifecycle, lifecycle_end, take_lifecycle);
 	capture->sequencer = NULL;
-	capture->emptied = is_read_up_to(&capture->data_position, capture->stop_at) &&
-			   is_read_up_to(&capture->lifecycle_position, lifecycle_end);
 	if (capture->error)
 		return capture->error;
-	return result < 0 ? result : capture->drained;
+	return error ? error : capture->drained;
 }
 
 uint64_t capture_settled(struct capture *capture, uint64_t now_ns)
@@ -653,10 +659,7 @@ uint64_t capture_settled(struct capture *capture, uint64_t now_ns)
 
 size_t capture_ring_fill(const struct capture *capture)
 {
-	const struct ring_position *ring = &capture->data_position;
-	unsigned long consumed = __atomic_load_n(ring->consumed, __ATOMIC_ACQUIRE);
-
-	return __atomic_load_n(ring->produced, __ATOMIC_ACQUIRE) - consumed;
+	return ring_fill(&capture->data);
 }
 
 size_t capture_ring_size(const struct capture *capture)

@@ -77,10 +77,10 @@ bool capture_in_scope(const struct capture *capture, uint32_t tgid);
  */
 int capture_set_canary(struct capture *capture, uint32_t client_tgid, uint32_t server_tgid);
 
-/* An epoll descriptor that becomes readable when either ring wants to be drained. Owned by capture. */
+/* An epoll descriptor that becomes readable when a ring wants to be drained. Owned by capture. */
 int capture_fd(const struct capture *capture);
 /*
- * Moves what both rings hold at this moment into the sequencer. Returns how
+ * Moves what the rings hold at this moment into the sequencer. Returns how
  * many events, or -errno (-EPROTO: a record of another version). Call it at
  * least every 5 ms: records are submitted without a wake-up below a fill level.
  * Read the clock before this call, not after, for the capture_settled() that

@@ -6,6 +6,7 @@
 #define NIGHTCLERK_CAPTURE_PRIVATE_H
 
 #include "capture.h"
+#include "ring.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -33,26 +34,19 @@ void capture_event_detach(struct capture_event *event);
 /* Removes the events of runs that were killed. */
 void capture_event_remove_leftovers(void);
 
-/* The kernel's own pages, see kernel/bpf/ringbuf.c: how far a ring was read, and how far it was reserved. */
-struct ring_position {
-	const volatile unsigned long *consumed;
-	const volatile unsigned long *produced;
-};
-
 struct capture {
 	struct capture_bpf *skeleton; /* capture.c only */
 	struct bpf_object *object;
 	enum capture_door door;
-	struct ring_buffer *data;
-	struct ring_buffer *lifecycle;
-	int epoll_fd;					/* of both; -1 = none */
+	struct ring front, data, lifecycle;		/* front: open where front_ring_bytes says so */
+	int epoll_fd;					/* of all rings; -1 = none */
 	struct bpf_link *resolve_link;			/* only in a pid namespace of its own */
 	struct capture_event events[CAPTURE_EVENTS];	/* kprobe door */
 	struct bpf_link *entry_links[CAPTURE_EVENTS];
 	size_t event_count, entry_count;
 	int tree_fd, flows_fd, counters_fd, copies_fd; /* owned by skeleton */
-	size_t data_ring_bytes;
-	struct ring_position data_position, lifecycle_position;
+	size_t data_ring_bytes, lifecycle_ring_bytes;
+	size_t front_ring_bytes; /* 0 = not used */
 	_Atomic uint64_t *muted;
 	struct share *shares; /* NULL: none */
 	enum capture_fair fair;
@@ -65,7 +59,6 @@ struct capture {
 
 	/* of the drain in progress */
 	struct sequencer *sequencer;
-	unsigned long stop_at; /* position in the data ring */
 	int drained;
 	bool emptied;	     /* the last drain moved all that the rings held when it began */
 	uint64_t settled_ns; /* capture_settled() */

@@ -53,13 +53,6 @@ void capture_shares_take_over(struct capture *capture)
 	capture->shares_unsettled = capture->shares != NULL;
 }
 
-static bool is_empty(const struct ring_position *ring)
-{
-	unsigned long consumed = __atomic_load_n(ring->consumed, __ATOMIC_ACQUIRE);
-
-	return __atomic_load_n(ring->produced, __ATOMIC_ACQUIRE) == consumed;
-}
-
 /* The sums first, then the ring: what they count was reserved before, and has left it since. */
 void capture_shares_settle(struct capture *capture)
 {
@@ -71,7 +64,7 @@ void capture_shares_settle(struct capture *capture)
 		for (int ring = 0; ring < SHARE_RINGS; ring++)
 			produced[i][ring] =
 				__atomic_load_n(&capture->shares[i].produced_bytes[ring], __ATOMIC_ACQUIRE);
-	if (!is_empty(&capture->data_position) || !is_empty(&capture->lifecycle_position))
+	if (ring_fill(&capture->front) || ring_fill(&capture->data) || ring_fill(&capture->lifecycle))
 		return;
 	for (uint32_t i = 0; i < SHARE_SLOTS; i++)
 		for (int ring = 0; ring < SHARE_RINGS; ring++)

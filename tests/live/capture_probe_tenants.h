@@ -202,7 +202,7 @@ static void send_bodies(int fd)
 /* Whole sends, then heads, then nothing: what fits becomes less and less while nobody drains. */
 static void check_bodies_go_first(const struct seen *flow)
 {
-	const uint64_t head = WIRE_CLASS_3 - sizeof(struct wire_event);
+	const uint64_t head = WIRE_CLASS_5 - sizeof(struct wire_event);
 	uint64_t captured[40] = {}, heads = 0, nothing = 0;
 
 	for (size_t i = 0; i < flow->piece_count; i++) {
