@@ -29,7 +29,7 @@ static const struct call empty_call;
 
 /* ---- the iterator, in all its layouts ---- */
 
-static __always_inline u32 position_kind(struct iov_iter *iter)
+static __always_inline u32 position_kind(struct iov_iter *iter, const bool direct)
 {
 	struct iov_iter___before_5_14 *old = (void *)iter;
 	u32 type;
@@ -37,7 +37,7 @@ static __always_inline u32 position_kind(struct iov_iter *iter)
 	if (bpf_core_field_exists(old->type))
 		type = BPF_CORE_READ(old, type) & ~1U;
 	else
-		type = BPF_CORE_READ(iter, iter_type);
+		type = PEEK(direct, iter, iter_type);
 	if (bpf_core_enum_value_exists(enum iter_type, ITER_UBUF) &&
 	    type == bpf_core_enum_value(enum iter_type, ITER_UBUF))
 		return CALL_UBUF;
@@ -60,24 +60,24 @@ static __always_inline bool pages_stay(struct sock *sk)
 }
 
 static __always_inline void position_read(struct msghdr *message, struct sock *sk,
-					  struct position *ret_position)
+					  struct position *ret_position, const bool direct)
 {
 	struct iov_iter *iter = (void *)message + bpf_core_field_offset(struct msghdr, msg_iter);
 	struct iov_iter___since_6_4 *new = (void *)iter;
 
 	__builtin_memset(ret_position, 0, sizeof(*ret_position));
-	ret_position->kind = position_kind(iter);
+	ret_position->kind = position_kind(iter, direct);
 	if (ret_position->kind == CALL_BVEC && !pages_stay(sk))
 		ret_position->kind = CALL_OTHER;
-	ret_position->offset = BPF_CORE_READ(iter, iov_offset);
-	ret_position->count = BPF_CORE_READ(iter, count);
+	ret_position->offset = PEEK(direct, iter, iov_offset);
+	ret_position->count = PEEK(direct, iter, count);
 	if (bpf_core_field_exists(iter->ubuf) && ret_position->kind == CALL_UBUF) {
-		ret_position->base = (u64)BPF_CORE_READ(iter, ubuf);
+		ret_position->base = (u64)PEEK(direct, iter, ubuf);
 		return;
 	}
-	ret_position->segments = BPF_CORE_READ(iter, nr_segs);
+	ret_position->segments = PEEK(direct, iter, nr_segs);
 	if (bpf_core_field_exists(new->__iov))
-		ret_position->base = (u64)BPF_CORE_READ(new, __iov);
+		ret_position->base = (u64)PEEK(direct, new, __iov);
 	else
 		ret_position->base = (u64)BPF_CORE_READ(iter, iov);
 }
@@ -104,23 +104,30 @@ static __always_inline bool position_follows(const struct position *then,
 
 /* ---- start ---- */
 
-static __always_inline void call_begin(struct call *call, struct sock *sk, u32 tgid)
+static __always_inline void call_begin(struct call *call, struct sock *sk, u32 tgid, const bool direct)
 {
+	u64 process_start_ns = call->event.process_start_ns;
+	u32 ns_tgid = call->event.ns_tgid;
+
 	__builtin_memset(&call->event, 0, sizeof(call->event));
+	call->event.process_start_ns = process_start_ns;
+	call->event.tgid = tgid;
+	call->event.ns_tgid = ns_tgid;
 	call->event.version = WIRE_EVENT_VERSION;
 	call->event.kind = WIRE_DATA;
 	call->event.flags = scope_flags((struct task_struct *)bpf_get_current_task(), tgid, sk);
 	call->event.start_ns = bpf_ktime_get_ns();
-	current_identity(&call->event);
+	current_identity(&call->event, direct);
 	call->done = 0;
 	call->hole_length = 0;
 	call->asleep = 0;
 }
 
 /* Where the next byte goes, and what had been received by now. */
-static __always_inline void call_anchor(struct call *call, struct flow *flow, struct sock *sk)
+static __always_inline void call_anchor(struct call *call, struct flow *flow, struct sock *sk,
+					const bool direct)
 {
-	call->seq = BPF_CORE_READ((struct tcp_sock *)sk, write_seq);
+	call->seq = PEEK(direct, (struct tcp_sock *)sk, write_seq);
 	call->placed = flow->stage >= FLOW_OPEN;
 	call->offset = flow->written;
 	call->event.received_bytes = flow->received;
@@ -152,10 +159,10 @@ static __always_inline bool call_is_long(const struct call *call, u64 used)
 
 /* Another pass of the same call: little to do, unless somebody else wrote while it slept. */
 static __always_inline void call_continue(struct call *call, struct flow *flow, struct sock *sk,
-					  const struct position *now)
+					  const struct position *now, const bool direct)
 {
 	u64 used = call->at.count - now->count;
-	u32 moved = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - call->seq;
+	u32 moved = PEEK(direct, (struct tcp_sock *)sk, write_seq) - call->seq;
 
 	if (used == moved && !call_is_long(call, used))
 		return;
@@ -164,7 +171,7 @@ static __always_inline void call_continue(struct call *call, struct flow *flow, 
 	if (used)
 		call_emit(call, flow, used, 0);
 	call->at = *now;
-	call_anchor(call, flow, sk);
+	call_anchor(call, flow, sk, direct);
 }
 
 static __always_inline struct call *call_new(u64 id)
@@ -207,11 +214,10 @@ static __always_inline struct flow *call_flow(struct sock *sk, u32 tgid)
 	return flow;
 }
 
-/* The current thread's entry for a send that begins. */
-static __always_inline struct call *call_enter(struct sock *sk, u32 message_flags, u64 id)
+/* The current thread's entry, if it has one, for a send that begins. */
+static __always_inline struct call *call_enter(struct call *call, struct sock *sk, u32 message_flags, u64 id,
+						const bool direct)
 {
-	struct call *call = bpf_map_lookup_elem(&calls, &id);
-
 	if (call)
 		call_drop(call);
 	else
@@ -222,7 +228,7 @@ static __always_inline struct call *call_enter(struct sock *sk, u32 message_flag
 	call->flow = 0;
 	call->message_flags = message_flags;
 	call->placed = 0;
-	call_begin(call, sk, id >> 32);
+	call_begin(call, sk, id >> 32, direct);
 	return call;
 }
 
@@ -233,35 +239,35 @@ static __always_inline void call_of_flow(struct call *call, struct flow *flow)
 }
 
 /* The flow that the current thread sends in, brought up to date. NULL: nothing to note. */
-static __always_inline struct flow *call_prepare(struct sock *sk, u64 id)
+static __always_inline struct flow *call_prepare(struct sock *sk, u64 id, const bool direct)
 {
 	struct flow *flow;
 
-	if (id >> 32 == own_tgid || !netns_fits(sk))
+	if (id >> 32 == own_tgid || !netns_fits(sk, direct))
 		return NULL;
 	flow = call_flow(sk, id >> 32);
 	if (!flow)
 		return NULL;
-	flow_sync(flow, (struct tcp_sock *)sk);
+	flow_sync(flow, (struct tcp_sock *)sk, direct);
 	if (!flow_is_muted(flow))
 		return flow;
 	flow_find_gap(flow, flow->written, WIRE_CAUSE_MUTED);
 	return NULL;
 }
 
-static __always_inline void call_start_at(struct flow *flow, struct sock *sk, u64 id,
-					  u32 message_flags, const struct position *now)
+/* call: the current thread's, or NULL */
+static __always_inline void call_start_at(struct call *call, struct flow *flow, struct sock *sk, u64 id,
+					  u32 message_flags, const struct position *now, const bool direct)
 {
-	struct call *call = call_enter(sk, message_flags, id);
-
+	call = call_enter(call, sk, message_flags, id, direct);
 	if (!call)
 		return;
 	if (flow->stage >= FLOW_OPEN)
 		flow_find_gap(flow, flow->written, WIRE_CAUSE_MISSED);
-	flow->flags |= transport_flags(sk);
+	flow->flags |= transport_flags(sk, direct);
 	call_of_flow(call, flow);
 	call->at = *now;
-	call_anchor(call, flow, sk);
+	call_anchor(call, flow, sk, direct);
 }
 
 /* kprobe door: a send that will connect its socket first. on_connect() makes its flow. */
@@ -270,34 +276,34 @@ static __always_inline void call_start_connecting(struct sock *sk, struct msghdr
 	u32 flags = BPF_CORE_READ(message, msg_flags);
 	struct call *call;
 
-	if (!(flags & MSG_FASTOPEN) || flow_find(sk) || !netns_fits(sk) ||
+	if (!(flags & MSG_FASTOPEN) || flow_find(sk) || !netns_fits(sk, false) ||
 	    !scope_flags((struct task_struct *)bpf_get_current_task(), id >> 32, sk))
 		return;
-	call = call_enter(sk, flags, id);
+	call = call_enter(bpf_map_lookup_elem(&calls, &id), sk, flags, id, false);
 	if (call)
-		position_read(message, sk, &call->at);
+		position_read(message, sk, &call->at, false);
 }
 
-/* repeats: this door also reports every further pass of a call's copy loop. */
-static __always_inline void call_start(struct sock *sk, struct msghdr *message, const bool repeats)
+/* of_tracepoint: that door also reports every further pass of a call's copy loop, and may look directly. */
+static __always_inline void call_start(struct sock *sk, struct msghdr *message, const bool of_tracepoint)
 {
 	u64 id = bpf_get_current_pid_tgid();
-	struct flow *flow = call_prepare(sk, id);
+	struct flow *flow = call_prepare(sk, id, of_tracepoint);
 	struct position now;
 	struct call *call;
 
 	if (!flow) {
-		if (!repeats)
+		if (!of_tracepoint)
 			call_start_connecting(sk, message, id);
 		return;
 	}
-	position_read(message, sk, &now);
-	call = repeats ? bpf_map_lookup_elem(&calls, &id) : NULL;
-	if (call && call->sk == (u64)sk && call->flow == flow->id &&
+	position_read(message, sk, &now, of_tracepoint);
+	call = bpf_map_lookup_elem(&calls, &id);
+	if (of_tracepoint && call && call->sk == (u64)sk && call->flow == flow->id &&
 	    position_follows(&call->at, &now))
-		call_continue(call, flow, sk, &now);
+		call_continue(call, flow, sk, &now, of_tracepoint);
 	else
-		call_start_at(flow, sk, id, BPF_CORE_READ(message, msg_flags), &now);
+		call_start_at(call, flow, sk, id, PEEK(of_tracepoint, message, msg_flags), &now, of_tracepoint);
 }
 
 /* sendfile and splice before 6.5: one page, or neighbours. */
@@ -305,13 +311,13 @@ static __always_inline void call_start_pages(struct sock *sk, u64 page, u32 offs
 					     u32 message_flags)
 {
 	u64 id = bpf_get_current_pid_tgid();
-	struct flow *flow = call_prepare(sk, id);
+	struct flow *flow = call_prepare(sk, id, false);
 	struct position now = {.base = page, .offset = offset, .count = size};
 
 	if (!flow)
 		return;
 	now.kind = pages_stay(sk) ? CALL_PAGES : CALL_OTHER;
-	call_start_at(flow, sk, id, message_flags, &now);
+	call_start_at(bpf_map_lookup_elem(&calls, &id), flow, sk, id, message_flags, &now, false);
 }
 
 /*
@@ -365,13 +371,13 @@ static __always_inline void call_wake(void)
 	flow = flow_find(sk);
 	if (!flow || flow->id != call->flow || flow->stage != FLOW_OPEN)
 		return;
-	flow_sync(flow, (struct tcp_sock *)sk);
+	flow_sync(flow, (struct tcp_sock *)sk, false);
 	used = call->placed ? call->slept_at - call->seq : 0;
 	if (call->placed && flow->write_seq == call->slept_at && !call_is_long(call, used))
 		return;
 	if (used)
 		call_emit(call, flow, used, 0);
-	call_anchor(call, flow, sk);
+	call_anchor(call, flow, sk, false);
 }
 
 /* ---- end ---- */
@@ -396,7 +402,7 @@ static __always_inline void call_end_unseen(struct flow *flow, struct sock *sk)
 }
 
 static __always_inline void call_account(struct call *call, struct flow *flow, struct sock *sk,
-					 u64 accepted)
+					 u64 accepted, const bool direct)
 {
 	u64 rest = accepted > call->done ? accepted - call->done : 0;
 	u64 urgent;
@@ -405,7 +411,7 @@ static __always_inline void call_account(struct call *call, struct flow *flow, s
 	counter_add(WIRE_COUNTER_CALLS, 1);
 	if (!call_place(call, flow))
 		return; /* flow_open() finds its length */
-	moved = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - call->seq;
+	moved = PEEK(direct, (struct tcp_sock *)sk, write_seq) - call->seq;
 	if (rest > moved) /* kTLS, sockmap: several starts, one end */
 		rest = moved;
 	urgent = rest && (call->message_flags & MSG_OOB);
@@ -418,7 +424,7 @@ static __always_inline void call_account(struct call *call, struct flow *flow, s
  * is followed is in the flow table. No test of ports or state: a RST that
  * arrived inside the send has already cleared them.
  */
-static __always_inline void call_end(struct sock *sk, int accepted)
+static __always_inline void call_end(struct sock *sk, int accepted, const bool direct)
 {
 	u64 id = bpf_get_current_pid_tgid(), key = (u64)sk;
 	struct flow *flow = flow_find(sk);
@@ -433,7 +439,7 @@ static __always_inline void call_end(struct sock *sk, int accepted)
 		return;
 	}
 	if (accepted > 0)
-		call_account(call, flow, sk, accepted);
+		call_account(call, flow, sk, accepted, direct);
 	call->sk = 0;
 	if (call->flow == flow->id && flow->calls)
 		__sync_fetch_and_add(&flow->calls, -1);
@@ -446,7 +452,7 @@ static __always_inline void call_return(int accepted)
 	struct call *call = bpf_map_lookup_elem(&calls, &id);
 
 	if (call && call->sk)
-		call_end((struct sock *)call->sk, accepted);
+		call_end((struct sock *)call->sk, accepted, false);
 }
 
 #endif

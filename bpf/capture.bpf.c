@@ -26,7 +26,7 @@ int BPF_PROG(tracepoint_send_start, struct sock *sk, struct msghdr *message)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(tracepoint_send_end, struct sock *sk, int accepted)
 {
-	call_end(sk, accepted);
+	call_end(sk, accepted, true);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ int BPF_KPROBE(kprobe_send_start, struct sock *sk, struct msghdr *message)
 SEC("tp/sock/sock_send_length")
 int kprobe_send_end(struct trace_event_raw_sock_msg_length *event)
 {
-	call_end(event->sk, event->ret);
+	call_end(event->sk, event->ret, false);
 	return 0;
 }
 

@@ -60,7 +60,7 @@ static __noinline int say_refused(struct bpf_sock_addr *context,
 	event = lifecycle_reserve(WIRE_CONNECT);
 	if (!event)
 		return 0;
-	current_identity(event);
+	current_identity(event, false);
 	event->flags = WIRE_IN_TREE | WIRE_CLIENT | WIRE_REFUSED;
 	if (context->protocol == IPPROTO_UDP)
 		event->flags |= WIRE_DATAGRAM;

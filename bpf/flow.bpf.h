@@ -67,26 +67,26 @@ static __always_inline bool flow_is_muted(struct flow *flow)
  * The kernel counts what it received in 64 bits (RFC 4898, since 4.1), and
  * that count is the offset of rcv_nxt; a FIN's one is in both.
  */
-static __always_inline void flow_sync_received(struct flow *flow, struct tcp_sock *tp)
+static __always_inline void flow_sync_received(struct flow *flow, struct tcp_sock *tp, const bool direct)
 {
-	u32 unread = BPF_CORE_READ(tp, rcv_nxt) - BPF_CORE_READ(tp, copied_seq);
+	u32 unread = PEEK(direct, tp, rcv_nxt) - PEEK(direct, tp, copied_seq);
 
-	flow->received = BPF_CORE_READ(tp, bytes_received);
+	flow->received = PEEK(direct, tp, bytes_received);
 	flow->read = unread < flow->received ? flow->received - unread : 0;
 }
 
-static __always_inline void flow_sync(struct flow *flow, struct tcp_sock *tp)
+static __always_inline void flow_sync(struct flow *flow, struct tcp_sock *tp, const bool direct)
 {
 	if (flow->stage < FLOW_OPEN)
 		return;
 	if (flow->stage == FLOW_OPEN) {
-		u32 write_seq = BPF_CORE_READ(tp, write_seq);
+		u32 write_seq = PEEK(direct, tp, write_seq);
 
 		flow->written += write_seq - flow->write_seq;
 		flow->write_seq = write_seq;
 	}
 	if (flow->stage != FLOW_CLOSED)
-		flow_sync_received(flow, tp);
+		flow_sync_received(flow, tp, direct);
 }
 
 static __always_inline u64 sock_sent(struct tcp_sock *tp)
@@ -112,7 +112,7 @@ static __always_inline void flow_anchor(struct flow *flow, struct tcp_sock *tp)
 	flow->write_seq = BPF_CORE_READ(tp, write_seq);
 	flow->written = sent + (flow->write_seq - snd_nxt);
 	flow->send_base_seq = snd_nxt - (u32)sent;
-	flow_sync_received(flow, tp);
+	flow_sync_received(flow, tp, false);
 	flow->receive_base_seq = BPF_CORE_READ(tp, rcv_nxt) - (u32)flow->received;
 }
 
@@ -254,15 +254,15 @@ static __always_inline bool share_admits_stranger(struct sock *sk, const struct 
 	return share_admits_flow(number);
 }
 
-static __always_inline u16 transport_flags(struct sock *sk)
+static __always_inline u16 transport_flags(struct sock *sk, const bool direct)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	const struct tcp_ulp_ops *ulp;
 	u32 name = 0;
 
-	if (bpf_core_field_exists(tp->is_mptcp) && BPF_CORE_READ(tp, is_mptcp))
+	if (bpf_core_field_exists(tp->is_mptcp) && PEEK(direct, tp, is_mptcp))
 		return WIRE_MPTCP;
-	ulp = BPF_CORE_READ(tp, inet_conn.icsk_ulp_ops);
+	ulp = PEEK(direct, tp, inet_conn.icsk_ulp_ops);
 	if (!ulp)
 		return 0;
 	BPF_CORE_READ_INTO(&name, ulp, name);
@@ -328,7 +328,7 @@ static __noinline int flow_open(struct flow *flow, struct sock *sk)
 		return 0;
 	flow_anchor(flow, (struct tcp_sock *)sk);
 	flow->stage = FLOW_OPEN;
-	flow->flags |= transport_flags(sk);
+	flow->flags |= transport_flags(sk, false);
 	flow_owner_of_sock(flow, sk);
 	if (!(flow->flags & (WIRE_CLIENT | WIRE_SERVER)))
 		flow->flags |= port_role(&flow->tuple);

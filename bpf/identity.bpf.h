@@ -21,22 +21,26 @@ static __always_inline u32 task_ns_tgid(struct task_struct *leader)
 	return BPF_CORE_READ(upid, nr);
 }
 
-/* All but the cgroup; works for any task. */
-static __always_inline void task_identity(struct task_struct *task, struct wire_event *event)
+/* All but the cgroup; works for any task. The event may be one that was the same process's. */
+static __always_inline void task_identity(struct task_struct *task, struct wire_event *event, const bool direct)
 {
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct task_struct *leader = PEEK(direct, task, group_leader);
+	const struct cred *cred = PEEK(direct, task, cred);
+	u64 start_ns = PEEK(direct, leader, start_boottime);
+	u32 tgid = PEEK(direct, task, tgid);
 
-	event->tgid = BPF_CORE_READ(task, tgid);
-	event->tid = BPF_CORE_READ(task, pid);
-	event->uid = BPF_CORE_READ(task, cred, uid.val);
-	event->ns_tgid = task_ns_tgid(leader);
-	event->process_start_ns = BPF_CORE_READ(leader, start_boottime);
+	if (event->tgid != tgid || event->process_start_ns != start_ns || !event->ns_tgid)
+		event->ns_tgid = task_ns_tgid(leader);
+	event->tgid = tgid;
+	event->tid = PEEK(direct, task, pid);
+	event->uid = PEEK(direct, cred, uid.val);
+	event->process_start_ns = start_ns;
 	BPF_CORE_READ_INTO(&event->comm, leader, comm);
 }
 
-static __always_inline void current_identity(struct wire_event *event)
+static __always_inline void current_identity(struct wire_event *event, const bool direct)
 {
-	task_identity((struct task_struct *)bpf_get_current_task(), event);
+	task_identity((struct task_struct *)bpf_get_current_task(), event, direct);
 	event->cgroup_id = bpf_get_current_cgroup_id();
 }
 

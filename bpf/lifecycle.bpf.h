@@ -25,7 +25,7 @@ static __noinline int say_connect(const struct tuple *tuple, u16 flags)
 	event = lifecycle_reserve(WIRE_CONNECT);
 	if (!event)
 		return 0;
-	current_identity(event);
+	current_identity(event, false);
 	event->flags = flags;
 	event->netns = tuple->netns;
 	event->local_port = tuple->local_port;
@@ -256,7 +256,7 @@ static __always_inline void say_state(struct flow *flow, struct sock *sk, u8 kin
 	event->old_state = old_state;
 	event->new_state = new_state;
 	event->shutdown = BPF_CORE_READ(sk, sk_shutdown);
-	event->flags |= transport_flags(sk);
+	event->flags |= transport_flags(sk, false);
 	if (BPF_CORE_READ(sk, __sk_common.skc_flags) & dead)
 		event->flags |= WIRE_ORPHANED;
 	/* what ends a connection is waited for; the further steps of its end are not */
@@ -288,7 +288,7 @@ static __always_inline void on_change(struct sock *sk, u8 old_state, u8 new_stat
 		flow_open_expected(flow, sk);
 	if (!flow || flow->stage < FLOW_OPEN)
 		return;
-	flow_sync(flow, (struct tcp_sock *)sk);
+	flow_sync(flow, (struct tcp_sock *)sk, false);
 	flow_is_muted(flow);
 	if (flow->stage == FLOW_OPEN && state_ends_sending(new_state)) {
 		flow->stage =
@@ -307,7 +307,7 @@ static __always_inline void on_state(struct sock *sk, u8 old_state, u8 new_state
 
 	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
 		return;
-	if (!netns_fits(sk)) {
+	if (!netns_fits(sk, false)) {
 		if (new_state == WIRE_TCP_SYN_SENT)
 			on_connect_elsewhere(sk);
 		return;
@@ -340,7 +340,7 @@ static __always_inline void on_reset(struct sock *sk)
 	flow = flow_find(sk);
 	if (!flow || flow->stage < FLOW_OPEN)
 		return;
-	flow_sync(flow, (struct tcp_sock *)sk);
+	flow_sync(flow, (struct tcp_sock *)sk, false);
 	say_state(flow, sk, WIRE_RESET, state, state);
 }
 
@@ -353,9 +353,9 @@ static __always_inline void flow_sync_last(struct flow *flow, struct tcp_sock *t
 	u32 moved = BPF_CORE_READ(tp, write_seq) - flow->write_seq;
 
 	if (flow->stage == FLOW_OPEN)
-		flow_sync(flow, tp);
+		flow_sync(flow, tp, false);
 	else if (moved <= 1)
-		flow_sync_received(flow, tp);
+		flow_sync_received(flow, tp, false);
 }
 
 static __always_inline void on_destroy(struct sock *sk)
@@ -395,7 +395,7 @@ static __always_inline void say_process(struct task_struct *task, u8 kind, u32 p
 
 	if (!event)
 		return;
-	task_identity(task, event);
+	task_identity(task, event, false);
 	event->cgroup_id = bpf_get_current_cgroup_id(); /* a child starts in its parent's */
 	event->parent_tgid = parent_tgid;
 	event->flags = WIRE_IN_TREE;

@@ -13,6 +13,18 @@
 
 #include "wire_event.h"
 
+/*
+ * One member of a kernel structure. direct: a load, which the verifier guards;
+ * for the programs of the tracepoint door, whose kernels (6.16 and later) have
+ * bpf_rdonly_cast() of 6.2. Else a call of a helper, several times as long.
+ */
+extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak;
+
+#define PEEK(direct, object, member)                                                               \
+	((direct) ? ((typeof(object))bpf_rdonly_cast(                                              \
+			     object, bpf_core_type_id_kernel(typeof(*(object)))))->member          \
+		  : BPF_CORE_READ(object, member))
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 } lifecycle_ring SEC(".maps");

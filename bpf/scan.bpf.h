@@ -62,7 +62,7 @@ static __always_inline void on_open_sock(struct task_struct *task, struct sock *
 	u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	u16 flags;
 
-	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || !netns_fits(sk) || flow_find(sk))
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || !netns_fits(sk, false) || flow_find(sk))
 		return;
 	if (state != WIRE_TCP_LISTEN && state != WIRE_TCP_ESTABLISHED && state != WIRE_TCP_CLOSE_WAIT)
 		return;

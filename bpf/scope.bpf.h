@@ -20,9 +20,14 @@ static __always_inline u32 sock_netns(struct sock *sk)
 	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 }
 
-static __always_inline bool netns_fits(struct sock *sk)
+static __always_inline bool netns_fits(struct sock *sk, const bool direct)
 {
-	return scope_host_wide || sock_netns(sk) == scope_netns;
+	struct net *net;
+
+	if (scope_host_wide)
+		return true;
+	net = PEEK(direct, sk, __sk_common.skc_net.net);
+	return PEEK(direct, net, ns.inum) == scope_netns;
 }
 
 static __always_inline bool in_cgroup(struct task_struct *task)
