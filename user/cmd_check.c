@@ -147,19 +147,6 @@ static int read_all(FILE *file, struct buffer *text)
 	return 0;
 }
 
-static bool is_recording(const char *path)
-{
-	static const char magic[] = "nightclerk rec";
-	char start[sizeof(magic) - 1];
-	FILE *file = fopen(path, "rbe");
-	bool found = file && fread(start, 1, sizeof(start), file) == sizeof(start) &&
-		     memcmp(start, magic, sizeof(start)) == 0;
-
-	if (file)
-		fclose(file);
-	return found;
-}
-
 /* Names a line that cannot be used, and goes on. */
 static int note_broken(struct check_command *command, const char *path, uint64_t number, const char *wrong)
 {
@@ -208,14 +195,14 @@ static int out_of_memory(void)
 	return UNREADABLE;
 }
 
-static int take_lines(struct check_command *command, const char *path)
+static int take_lines(struct check_command *command, const char *path, FILE *file, struct bytes begin)
 {
 	struct buffer *text = &command->texts[command->text_count];
-	FILE *file = fopen(path, "rbe");
-	int err = file ? read_all(file, text) : -errno;
+	int err = buffer_append(text, begin);
 
-	if (file)
-		fclose(file);
+	if (!err)
+		err = read_all(file, text);
+	fclose(file);
 	command->text_count++;
 	if (err)
 		return cannot_read(command, path, err);
@@ -227,11 +214,11 @@ static int take_lines(struct check_command *command, const char *path)
 }
 
 /* 0, or the exit status. */
-static int take_recording(struct check_command *command, const char *path)
+static int take_recording(struct check_command *command, const char *path, FILE *file, struct bytes begin)
 {
 	struct recorded *recorded = &command->recorded[command->recorded_count];
 	struct pipeline_options options = {0};
-	int status = playback_open(&recorded->playback, path, command->policy_path);
+	int status = playback_open_begun(&recorded->playback, path, file, begin, command->policy_path);
 
 	if (status) {
 		playback_close(&recorded->playback);
@@ -253,6 +240,24 @@ static int take_recording(struct check_command *command, const char *path)
 	return playback_finish(&recorded->playback, recorded->pipeline);
 }
 
+/* Opened and read once: a pipe says nothing twice. 0, or -ENOMEM. */
+static int take_file(struct check_command *command, const char *path)
+{
+	uint8_t begin[RECORDING_MAGIC_BYTES];
+	FILE *file = fopen(path, "rbe");
+	struct bytes begun = {begin, 0};
+
+	if (!file) {
+		cannot_read(command, path, -errno);
+		return 0;
+	}
+	begun.size = fread(begin, 1, sizeof(begin), file);
+	if (!recording_is_begun(begun))
+		return take_lines(command, path, file, begun) == -ENOMEM ? -ENOMEM : 0;
+	command->unreadable |= take_recording(command, path, file, begun) != 0;
+	return 0;
+}
+
 /* 0, or the exit status of what keeps everything from being judged. */
 static int take_files(struct check_command *command)
 {
@@ -260,12 +265,9 @@ static int take_files(struct check_command *command)
 	command->recorded = calloc((size_t)command->path_count, sizeof(*command->recorded));
 	if (!command->texts || !command->recorded)
 		return out_of_memory();
-	for (int i = 0; i < command->path_count; i++) {
-		if (is_recording(command->paths[i]))
-			command->unreadable |= take_recording(command, command->paths[i]) != 0;
-		else if (take_lines(command, command->paths[i]) == -ENOMEM)
+	for (int i = 0; i < command->path_count; i++)
+		if (take_file(command, command->paths[i]))
 			return out_of_memory();
-	}
 	return command->lines && check_lines_judge(command->lines) ? out_of_memory() : 0;
 }
 

@@ -12,16 +12,10 @@
 
 #define UNREADABLE 1
 
-static int open_recording(struct playback *playback)
+static int open_recording(struct playback *playback, FILE *file, struct bytes begin)
 {
-	FILE *file = fopen(playback->path, "rbe");
-	int err;
+	int err = recording_reader_new_begun(file, begin, &playback->reader);
 
-	if (!file) {
-		fprintf(stderr, "nightclerk: cannot open %s: %s\n", playback->path, strerror(errno));
-		return UNREADABLE;
-	}
-	err = recording_reader_new(file, &playback->reader);
 	if (err)
 		fprintf(stderr, "nightclerk: %s: %s\n", playback->path,
 			playback->reader ? recording_error(playback->reader) : strerror(-err));
@@ -41,11 +35,22 @@ static int open_policy(struct playback *playback, const char *policy_path)
 
 int playback_open(struct playback *playback, const char *path, const char *policy_path)
 {
+	FILE *file = fopen(path, "rbe");
+
+	if (file)
+		return playback_open_begun(playback, path, file, (struct bytes){0}, policy_path);
+	*playback = (struct playback){.path = path};
+	fprintf(stderr, "nightclerk: cannot open %s: %s\n", path, strerror(errno));
+	return UNREADABLE;
+}
+
+int playback_open_begun(struct playback *playback, const char *path, FILE *file, struct bytes begin, const char *policy_path)
+{
 	int status;
 
 	*playback = (struct playback){.path = path};
 	judge_options_defaults(&playback->judge);
-	status = open_recording(playback);
+	status = open_recording(playback, file, begin);
 	if (!status && judge_options_of_json(recording_facts(playback->reader)->options, &playback->judge)) {
 		fprintf(stderr, "nightclerk: %s: its options cannot be read\n", path);
 		status = UNREADABLE;

@@ -26,6 +26,8 @@ struct playback {
 
 /* policy_path may be NULL. 0, or the exit status; playback_close() in either case. */
 int playback_open(struct playback *playback, const char *path, const char *policy_path);
+/* The same for a file that is open, and then the playback's; begin: what was read of it already (recording.h). */
+int playback_open_begun(struct playback *playback, const char *path, FILE *file, struct bytes begin, const char *policy_path);
 /* Feeds the next input to the pipeline; true while there may be more. */
 bool playback_feed(struct playback *playback, struct pipeline *pipeline);
 /*

@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 /* The version follows, in two bytes. */
-static const uint8_t file_magic[14] = "nightclerk rec";
+static const uint8_t file_magic[RECORDING_MAGIC_BYTES] = "nightclerk rec";
 
 #define FILE_HEAD_BYTES (sizeof(file_magic) + sizeof(uint16_t))
 #define BLOCK_MAGIC 0x6b6c4243u /* "CBlk" */
@@ -298,11 +298,17 @@ static int refuse_version(struct recording_reader *reader, const char *what, uns
 	return refuse(reader, -EPROTONOSUPPORT, text);
 }
 
-static int read_magic(struct recording_reader *reader)
+static int read_magic(struct recording_reader *reader, struct bytes begin)
 {
-	uint8_t head[FILE_HEAD_BYTES];
+	uint8_t head[FILE_HEAD_BYTES] = {0};
+	enum recording_result result;
 	uint16_t version;
-	enum recording_result result = read_bytes(reader, head, sizeof(head));
+
+	begin.size = begin.size < sizeof(file_magic) ? begin.size : sizeof(file_magic);
+	if (begin.size)
+		memcpy(head, begin.data, begin.size);
+	reader->position = begin.size;
+	result = read_bytes(reader, head + begin.size, sizeof(head) - begin.size);
 
 	if (result == RECORDING_IO_ERROR)
 		return -EIO;
@@ -343,7 +349,17 @@ static int read_header(struct recording_reader *reader)
 	return err;
 }
 
+bool recording_is_begun(struct bytes begin)
+{
+	return begin.size >= sizeof(file_magic) && memcmp(begin.data, file_magic, sizeof(file_magic)) == 0;
+}
+
 int recording_reader_new(FILE *file, struct recording_reader **ret_reader)
+{
+	return recording_reader_new_begun(file, (struct bytes){0}, ret_reader);
+}
+
+int recording_reader_new_begun(FILE *file, struct bytes begin, struct recording_reader **ret_reader)
 {
 	struct recording_reader *reader = calloc(1, sizeof(*reader));
 	int err;
@@ -354,7 +370,7 @@ int recording_reader_new(FILE *file, struct recording_reader **ret_reader)
 	}
 	reader->file = file;
 	reader->result = RECORDING_INPUT;
-	err = read_magic(reader);
+	err = read_magic(reader, begin);
 	if (!err)
 		err = read_header(reader);
 	if (err == -ENOMEM) {

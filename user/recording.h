@@ -84,6 +84,11 @@ struct recording_reader;
  * and never seeks.
  */
 int recording_reader_new(FILE *file, struct recording_reader **ret_reader);
+/* So many bytes tell whether a file is a recording. */
+#define RECORDING_MAGIC_BYTES 14
+bool recording_is_begun(struct bytes begin);
+/* The same for a file of which the first bytes, RECORDING_MAGIC_BYTES at most, were read already: a pipe has them once. */
+int recording_reader_new_begun(FILE *file, struct bytes begin, struct recording_reader **ret_reader);
 const struct run_facts *recording_facts(const struct recording_reader *reader);
 /* After anything but RECORDING_INPUT, every later call gives the same result. */
 enum recording_result recording_next(struct recording_reader *reader, struct input *ret_input);

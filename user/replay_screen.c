@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SECOND_NS (1000 * 1000 * 1000ULL)
@@ -322,6 +323,14 @@ static int run(struct player *player, struct screen *screen)
 	return err ? 1 : verdict;
 }
 
+/* A pipe cannot: what is wrong with a path that is not there is said where it is opened. */
+static bool can_be_read_again(const char *path)
+{
+	struct stat stat_of;
+
+	return stat(path, &stat_of) || S_ISREG(stat_of.st_mode);
+}
+
 int replay_screen(const char *path, const char *policy_path)
 {
 	struct player player = {.path = path, .policy_path = policy_path};
@@ -329,6 +338,11 @@ int replay_screen(const char *path, const char *policy_path)
 	const char *reason;
 	int status = 1;
 
+	if (!can_be_read_again(path)) {
+		fprintf(stderr, "nightclerk: the full screen goes back in time, and %s can be read once: the plain form instead; "
+			"a copy in a file can be shown\n", path);
+		return -1;
+	}
 	if (screen_new(&screen, &reason)) {
 		fprintf(stderr, "nightclerk: %s: the plain form instead of the full screen\n", reason);
 		return -1;

@@ -181,6 +181,29 @@ def recorded(live):
     return live.path("recording")
 
 
+def as_a_pipe(command, path):
+    """What it says of the bytes of a file that come from a pipe, and of the file."""
+    with open(path, "rb") as file:
+        piped = call(command, "/dev/stdin", input=file.read())
+    done = call(command, path)
+    return ((piped.returncode, piped.stdout, piped.stderr.replace(b"/dev/stdin", os.fsencode(path))),
+            (done.returncode, done.stdout, done.stderr))
+
+
+@fact
+def a_pipe_is_read_as_a_file_is(live):
+    recording = recorded(live)
+    for command, path, status in (("check", live.path("call_ledger.jsonl"), 11), ("check", live.path("events.jsonl"), 10),
+                                  ("check", recording, 10), ("replay", recording, 10),
+                                  ("check-policy", live.write("policy.json", '{"version": 1}\n'), 0),
+                                  ("check", live.write("none", ""), 11), ("check", live.write("short", "{}"), 11),
+                                  ("check", live.write("magic", "nightclerk rec"), 1),
+                                  ("check", live.write("cut", "nightclerk r"), 11)):
+        piped, done = as_a_pipe(command, path)
+        equal(piped, done, f"{command} {path}")
+        equal(piped[0], status, f"status of {command} {path}")
+
+
 @fact
 def a_cut_recording_is_judged_as_far_as_it_goes(live):
     path = recorded(live)
