@@ -186,8 +186,8 @@ def as_a_pipe(command, path):
     with open(path, "rb") as file:
         piped = call(command, "/dev/stdin", input=file.read())
     done = call(command, path)
-    return ((piped.returncode, piped.stdout, piped.stderr.replace(b"/dev/stdin", os.fsencode(path))),
-            (done.returncode, done.stdout, done.stderr))
+    return ((piped.returncode, (piped.stdout + piped.stderr).replace(b"/dev/stdin", os.fsencode(path))),
+            (done.returncode, done.stdout + done.stderr))
 
 
 @fact
@@ -195,7 +195,7 @@ def a_pipe_is_read_as_a_file_is(live):
     recording = recorded(live)
     for command, path, status in (("check", live.path("call_ledger.jsonl"), 11), ("check", live.path("events.jsonl"), 10),
                                   ("check", recording, 10), ("replay", recording, 10),
-                                  ("check-policy", live.write("policy.json", '{"version": 1}\n'), 0),
+                                  ("check-policy", live.write("policy.json", '{"strict": true}\n'), 0),
                                   ("check", live.write("none", ""), 11), ("check", live.write("short", "{}"), 11),
                                   ("check", live.write("magic", "nightclerk rec"), 1),
                                   ("check", live.write("cut", "nightclerk r"), 11)):
