@@ -618,14 +618,12 @@ static void play_listen_after_disconnect(void)
 
 		write_stream(fd, 0, 100);
 		must(!connect(fd, &nowhere, sizeof(nowhere)), "disconnect");
-		if (listen(fd, 1))
-			cannot("this kernel lets no socket listen that was connected: %s", strerror(errno));
+		/* Some kernels refuse that; the connection has ended once all the same. */
+		must(!listen(fd, 1) || errno == EINVAL, "listen");
 		_exit(0);
 	}
 	child_go(child, true);
 	observe_children(2, 2);
-	if (cannot_reason[0])
-		return;
 	check_pair();
 	client = flow_of(WIRE_CLIENT);
 	if (client)
