@@ -66,6 +66,11 @@ def users_have_ledgers_of_their_own(live):
     done = subprocess.run(["cat", path], user=65534, group=65534, extra_groups=[], capture_output=True, check=False)
     check(done.returncode != 0, "another tenant can read it")
     equal(audit.stop()[0], 0, "exit status")
+    names = [name for name in os.listdir(audit.directory) if os.path.isdir(os.path.join(audit.directory, name))]
+    equal(sorted(names), ["uid-0", "uid-65534"], "tenants: the canary is none's")
+    for name in names:
+        summary = audit.lines(name, "events.jsonl")[-1]
+        equal((summary["requests"], summary["bytes"]["in_holes"], summary["incomplete"]), (1, 0, []), f"summary of {name}")
 
 
 @fact
