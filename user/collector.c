@@ -4,6 +4,7 @@
  */
 #include "collector_parts.h"
 #include "clock.h"
+#include "metrics.h"
 #include "observer.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ static int feed_counters(struct collector *collector, uint64_t now_ns)
 	collector->next_counters_ns = now_ns + COUNTERS_NS;
 	if (err)
 		return err;
-	collector->counters = input.counters;
+	metrics_grow(&collector->counters, &input.counters);
 	tenants_feed(collector->tenants, &input);
 	return 0;
 }

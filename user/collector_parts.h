@@ -55,7 +55,7 @@ struct collector {
 	uint64_t next_tick_ns, next_counters_ns, next_metrics_ns;
 	uint64_t written_ns;	 /* every line of what was captured before it has been written */
 	uint64_t drain_failures; /* events may be gone without a hole to show it */
-	struct counters counters; /* as last read */
+	struct counters counters; /* as last read, or higher (metrics_grow) */
 	bool counters_unread;
 	int statm_fd;	 /* /proc/self/statm, opened while it could be */
 	long page_bytes;

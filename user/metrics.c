@@ -52,6 +52,15 @@ int metrics_label(struct bytes value, struct buffer *out)
 	return err;
 }
 
+void metrics_grow(struct counters *kept, const struct counters *now)
+{
+	for (int i = 0; i < WIRE_COUNTER_COUNT; i++)
+		if (now->value[i] > kept->value[i])
+			kept->value[i] = now->value[i];
+	if (now->recursion_misses > kept->recursion_misses)
+		kept->recursion_misses = now->recursion_misses;
+}
+
 static void family(struct page *page, const char *name, const char *type, const char *help)
 {
 	PUT(page, "# HELP nightclerk_%s %s\n# TYPE nightclerk_%s %s\n", name, help, name, type);

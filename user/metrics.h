@@ -56,6 +56,12 @@ struct metrics_monitor {
 	uint64_t memory_bytes;	   /* resident */
 };
 
+/*
+ * Raises each of kept to what it is now. The kernel's sums only grow, but misses are told from harmless ones by
+ * sums that are read one after the other, so a reading may be lower than the one before it.
+ */
+void metrics_grow(struct counters *kept, const struct counters *now);
+
 /* Appends the whole text or nothing: 0 or -ENOMEM. */
 int metrics_text(const struct metrics *metrics, struct buffer *out);
 int metrics_monitor_text(const struct metrics_monitor *monitor, struct buffer *out);

@@ -195,6 +195,23 @@ static void a_service_without_tenants_has_its_families_all_the_same(void **state
 	buffer_done(&out);
 }
 
+static void what_is_counted_never_falls(void **state)
+{
+	struct counters kept = {.recursion_misses = 5}, now = {.recursion_misses = 4};
+
+	(void)state;
+	kept.value[WIRE_COUNTER_NO_FLOW] = 2;
+	now.value[WIRE_COUNTER_NO_FLOW] = 3;
+	kept.value[WIRE_COUNTER_NO_CALL] = 1;
+	metrics_grow(&kept, &now);
+	assert_int_equal(kept.recursion_misses, 5);
+	assert_int_equal(kept.value[WIRE_COUNTER_NO_FLOW], 3);
+	assert_int_equal(kept.value[WIRE_COUNTER_NO_CALL], 1);
+	now.recursion_misses = 6;
+	metrics_grow(&kept, &now);
+	assert_int_equal(kept.recursion_misses, 6);
+}
+
 static void label_is(struct bytes value, const char *expected)
 {
 	struct buffer out = {0};
@@ -249,6 +266,7 @@ int main(void)
 		cmocka_unit_test(both_texts_are_exactly_these),
 		cmocka_unit_test(a_service_without_tenants_has_its_families_all_the_same),
 		cmocka_unit_test(a_label_can_end_no_sample_and_is_always_utf8),
+		cmocka_unit_test(what_is_counted_never_falls),
 		cmocka_unit_test(families_are_not_torn),
 	};
 
