@@ -347,6 +347,15 @@ static int execute_patiently(struct store *store, const char *sql, int busy_ms)
 	return err;
 }
 
+static const char *memory_of(const struct store_options *options)
+{
+	if (options->bulk)
+		return "PRAGMA cache_size = -131072; PRAGMA wal_autocheckpoint = 40000";
+	if (options->small)
+		return "PRAGMA cache_size = -2048; PRAGMA wal_autocheckpoint = 1000; PRAGMA temp_store = MEMORY";
+	return "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000";
+}
+
 static int set_up(struct store *store, const struct store_options *options)
 {
 	int busy_ms = options->busy_ms ? options->busy_ms : BUSY_MS;
@@ -365,8 +374,7 @@ static int set_up(struct store *store, const struct store_options *options)
 	if (!err)
 		err = store_execute(store, options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 	if (!err)
-		err = store_execute(store, options->bulk ? "PRAGMA cache_size = -131072; PRAGMA wal_autocheckpoint = 40000"
-							: "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000");
+		err = store_execute(store, memory_of(options));
 	return err ? err : store_migrate(store, store_migrations, STORE_VERSION);
 }
 
@@ -375,6 +383,16 @@ static int open_and_set_up(struct store *store, const struct store_options *opti
 	int err = open_database(store);
 
 	return err ? err : set_up(store, options);
+}
+
+/* Its random numbers come out of /dev/urandom, once. */
+void store_warm_up(void)
+{
+	char byte;
+
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks; refused, and no matter, once SQLite is in use */
+	sqlite3_initialize();
+	sqlite3_randomness(sizeof(byte), &byte);
 }
 
 int store_open(const struct store_options *options, struct store **ret_store, char *reason)

@@ -35,6 +35,7 @@ struct store_options {
 	bool create;		   /* make it where there is none */
 	bool durable;		   /* a change is on the disk, not only in the system's memory, when it is acknowledged */
 	bool bulk;		   /* a great many rows at once, as in a replay: the disk is waited for less often */
+	bool small;		   /* one of many: 2 MiB of memory; no file but its own (see store_files_of()) is touched */
 	int busy_ms;		   /* longest wait for another writer; 0 = 20 s */
 };
 
@@ -45,6 +46,8 @@ struct store_options {
  */
 int store_open(const struct store_options *options, struct store **ret_store, char *reason);
 void store_close(struct store *store); /* accepts NULL */
+/* What the library opens once for all of the process, before that may be too late. */
+void store_warm_up(void);
 /* Brings what is in FILE-wal into FILE, so that a copy of that alone is whole. What is in use just now stays there. */
 void store_tidy(struct store *store);
 /* Its file was removed, renamed or replaced since it was opened: what is written goes nowhere. */

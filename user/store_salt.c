@@ -16,7 +16,7 @@
 static int read_salt(const char *path, const struct output_owner *owner, uint8_t salt[32])
 {
 	uint8_t bytes[SALT_BYTES + 1];
-	int fd = output_owner_open(owner, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = output_owner_open(owner, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* it may be a FIFO */
 	ssize_t n;
 
 	if (fd < 0)

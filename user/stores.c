@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two locks. `lock` is of the queues, and is held for moments. `files` is of the
+ * open stores, and is held while one is written: by the thread, or by who reads
+ * earlier attempts. Who holds one never takes the other.
+ *
+ * A file is opened once in this process: a second descriptor of it, closed, would
+ * take the locks of the first one away (fcntl(2)).
+ */
+#include "stores.h"
+#include "clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <utlist.h>
+
+#define BUSY_MS 100			    /* then the others have their turn */
+#define RETRY_NS (1000 * 1000 * 1000ULL)    /* of what may be over soon */
+#define HOPELESS_NS (60 * 1000 * 1000 * 1000ULL)
+#define LOOK_NS (60 * 1000 * 1000 * 1000ULL) /* for stores that are due to be swept */
+#define SWEEP_NS (3600 * 1000000000LL)
+
+struct stored {
+	char *path;
+	struct store_run run;
+	/* under lock */
+	struct buffer queue;
+	struct buffer batch; /* the thread's own while busy */
+	bool busy, left;
+	bool has_calls;	   /* something else than that there is a run: worth a file */
+	uint64_t retry_ns; /* no sooner; CLOCK_MONOTONIC */
+	int err;	   /* of the last batch */
+	int said_err;
+	struct stored_counts counts;
+	char reason[STORE_REASON_MAX];
+	struct stored *prev, *next;
+	/* under files */
+	struct store *store; /* NULL = not open */
+	/* the thread's */
+	int64_t next_sweep_ns; /* 0 = there was no row yet */
+};
+
+struct stores {
+	struct stores_options options;
+	pthread_t thread;
+	pthread_mutex_t lock, files;
+	pthread_cond_t work, progress;
+	struct stored *list; /* the one whose turn it is first */
+	size_t waiting_bytes;
+	bool give_up; /* what cannot be written at once is lost */
+	bool reopen, over;
+	struct stored *open[STORES_OPEN_MAX]; /* the one used longest ago first */
+	size_t open_count;
+};
+
+/* ---- files; `files` is held ---- */
+
+static void close_file(struct stores *stores, struct stored *stored)
+{
+	size_t at = 0;
+
+	if (!stored->store)
+		return;
+	while (stores->open[at] != stored)
+		at++;
+	stores->open_count--;
+	memmove(&stores->open[at], &stores->open[at + 1], (stores->open_count - at) * sizeof(stored));
+	store_tidy(stored->store); /* what is in its log belongs to this file, not to one that takes its name */
+	store_close(stored->store);
+	stored->store = NULL;
+}
+
+static void close_all(struct stores *stores)
+{
+	while (stores->open_count)
+		close_file(stores, stores->open[0]);
+}
+
+/* A tenant that has ended and whose rows wait, while one of its name has come. */
+static void close_namesake(struct stores *stores, const struct stored *stored)
+{
+	for (size_t i = 0; i < stores->open_count; i++)
+		if (strcmp(stores->open[i]->path, stored->path) == 0) {
+			close_file(stores, stores->open[i]);
+			return;
+		}
+}
+
+/* Opens it if it is not, and makes it the one used last. 0, or -errno with reason filled. */
+static int open_file(struct stores *stores, struct stored *stored, bool create, char *reason)
+{
+	const struct store_options options = {
+		.path = stored->path, .owner = {(uid_t)-1, (gid_t)-1}, .create = create, .small = true, .busy_ms = BUSY_MS};
+	struct store *store = NULL;
+	size_t at = 0;
+	int err;
+
+	if (stored->store && store_has_moved(stored->store))
+		close_file(stores, stored);
+	if (stored->store) {
+		while (stores->open[at] != stored)
+			at++;
+		memmove(&stores->open[at], &stores->open[at + 1], (stores->open_count - 1 - at) * sizeof(stored));
+		stores->open[stores->open_count - 1] = stored;
+		return 0;
+	}
+	close_namesake(stores, stored);
+	if (stores->open_count == STORES_OPEN_MAX)
+		close_file(stores, stores->open[0]);
+	err = store_open(&options, &store, reason);
+	if (err)
+		return err;
+	stored->store = store;
+	stores->open[stores->open_count++] = stored;
+	return 0;
+}
+
+/* True where it is worth another try on the same open file. */
+static bool file_is_sound(int err)
+{
+	return !err || err == -EBUSY || err == -EINVAL;
+}
+
+static int write_file(struct stores *stores, struct stored *stored, uint64_t *ret_rows, char *reason)
+{
+	int err = open_file(stores, stored, true, reason);
+
+	if (err)
+		return err;
+	err = store_book(stored->store, &stored->run, &stored->batch, ret_rows);
+	if (err)
+		snprintf(reason, STORE_REASON_MAX, "%s", store_reason(stored->store));
+	if (!file_is_sound(err))
+		close_file(stores, stored);
+	return err;
+}
+
+/* What goes wrong is tried again an hour later. */
+static void sweep_file(struct stores *stores, struct stored *stored)
+{
+	struct store_world world = {.now_ns = clock_wall_ns()};
+	struct store_swept swept;
+	char reason[STORE_REASON_MAX];
+
+	memcpy(world.boot, stores->options.boot, sizeof(world.boot));
+	stored->next_sweep_ns = world.now_ns + SWEEP_NS;
+	if (open_file(stores, stored, false, reason) == 0)
+		store_sweep(stored->store, &world, stores->options.ttl_ns, &swept);
+}
+
+/* ---- the thread; `lock` is held but while a file is written ---- */
+
+static void lose(struct stored *stored, struct buffer *bookings)
+{
+	stored->counts.lost += bookings_rows(bookings);
+	bookings_clear(bookings);
+}
+
+/* What will not go away by itself: rows would wait for nothing. */
+static bool is_hopeless(int err)
+{
+	return err == -EINVAL || err == -EBADMSG || err == -EPROTONOSUPPORT;
+}
+
+static bool has_batch(const struct stored *stored)
+{
+	return stored->has_calls && (stored->queue.size || stored->batch.size);
+}
+
+static bool is_due(const struct stores *stores, const struct stored *stored, uint64_t now_ns)
+{
+	return has_batch(stored) && (stores->give_up || stores->over || stored->retry_ns <= now_ns);
+}
+
+static void take_result(struct stores *stores, struct stored *stored, size_t bytes, int err, uint64_t rows, const char *reason)
+{
+	bool lost = is_hopeless(err) || stores->give_up || stores->over;
+
+	stored->err = err;
+	stored->retry_ns = 0;
+	if (!err) {
+		stored->counts.rows += rows;
+		stores->waiting_bytes -= bytes;
+		return;
+	}
+	snprintf(stored->reason, sizeof(stored->reason), "%s", reason);
+	if (err != -EINVAL) /* there it is the row */
+		stored->retry_ns = clock_monotonic_ns() + (is_hopeless(err) ? HOPELESS_NS : RETRY_NS);
+	if (lost) {
+		lose(stored, &stored->batch);
+		stores->waiting_bytes -= bytes;
+	}
+}
+
+static void write_batch(struct stores *stores, struct stored *stored)
+{
+	char reason[STORE_REASON_MAX] = "";
+	uint64_t rows = 0;
+	size_t bytes;
+	int err;
+
+	if (stored->batch.size == 0) {
+		struct buffer empty = stored->batch;
+
+		stored->batch = stored->queue;
+		stored->queue = empty;
+	}
+	bytes = stored->batch.size;
+	stored->busy = true;
+	stored->run.rows_lost = stored->counts.lost != 0;
+	pthread_mutex_unlock(&stores->lock);
+
+	pthread_mutex_lock(&stores->files);
+	err = write_file(stores, stored, &rows, reason);
+	if (!err && clock_wall_ns() >= stored->next_sweep_ns)
+		sweep_file(stores, stored);
+	pthread_mutex_unlock(&stores->files);
+
+	pthread_mutex_lock(&stores->lock);
+	stored->busy = false;
+	take_result(stores, stored, bytes, err, rows, reason);
+	DL_DELETE(stores->list, stored); /* its next turn comes after everybody's */
+	DL_APPEND(stores->list, stored);
+	pthread_cond_broadcast(&stores->progress);
+}
+
+static void free_stored(struct stored *stored)
+{
+	bookings_clear(&stored->queue);
+	bookings_clear(&stored->batch);
+	buffer_done(&stored->queue);
+	buffer_done(&stored->batch);
+	free(stored->path);
+	free(stored);
+}
+
+static void forget(struct stores *stores, struct stored *stored)
+{
+	stores->waiting_bytes -= stored->queue.size + stored->batch.size; /* no call: a run alone is no row that anybody misses */
+	DL_DELETE(stores->list, stored);
+	pthread_mutex_unlock(&stores->lock);
+	pthread_mutex_lock(&stores->files);
+	close_file(stores, stored);
+	pthread_mutex_unlock(&stores->files);
+	free_stored(stored);
+	pthread_mutex_lock(&stores->lock);
+}
+
+static void reopen_files(struct stores *stores)
+{
+	stores->reopen = false;
+	pthread_mutex_unlock(&stores->lock);
+	pthread_mutex_lock(&stores->files);
+	close_all(stores);
+	pthread_mutex_unlock(&stores->files);
+	pthread_mutex_lock(&stores->lock);
+}
+
+/* One thing that is to be done now; false: there is none. *ret_until_ns: when there may be one. */
+static bool do_one(struct stores *stores, uint64_t *ret_until_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	struct stored *stored;
+
+	if (stores->reopen) {
+		reopen_files(stores);
+		return true;
+	}
+	*ret_until_ns = now_ns + LOOK_NS;
+	DL_FOREACH(stores->list, stored) {
+		if (is_due(stores, stored, now_ns)) {
+			write_batch(stores, stored);
+			return true;
+		}
+		if (stored->left && !has_batch(stored)) {
+			forget(stores, stored);
+			return true;
+		}
+		if (has_batch(stored) && stored->retry_ns < *ret_until_ns)
+			*ret_until_ns = stored->retry_ns;
+	}
+	return false;
+}
+
+/* One of them: pending calls of a tenant that is quiet end, too. */
+static void sweep_those_that_rest(struct stores *stores)
+{
+	struct stored *stored;
+
+	DL_FOREACH(stores->list, stored)
+		if (stored->next_sweep_ns && stored->next_sweep_ns <= clock_wall_ns()) {
+			stored->busy = true;
+			pthread_mutex_unlock(&stores->lock);
+			pthread_mutex_lock(&stores->files);
+			sweep_file(stores, stored);
+			pthread_mutex_unlock(&stores->files);
+			pthread_mutex_lock(&stores->lock);
+			stored->busy = false;
+			pthread_cond_broadcast(&stores->progress);
+			return;
+		}
+}
+
+static void *write_all(void *argument)
+{
+	struct stores *stores = argument;
+	uint64_t until_ns;
+
+	prctl(PR_SET_NAME, "nc-stores");
+	pthread_mutex_lock(&stores->lock);
+	while (true) {
+		struct timespec until;
+
+		if (do_one(stores, &until_ns))
+			continue;
+		if (stores->over)
+			break;
+		sweep_those_that_rest(stores);
+		until = (struct timespec){(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+		if (!stores->reopen)
+			pthread_cond_timedwait(&stores->work, &stores->lock, &until);
+	}
+	pthread_mutex_unlock(&stores->lock);
+	return NULL;
+}
+
+/* ---- the caller ---- */
+
+static int start_thread(struct stores *stores)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all); /* signals are for the thread that has a descriptor for them */
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	err = pthread_create(&stores->thread, NULL, write_all, stores);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+int stores_new(const struct stores_options *options, struct stores **ret_stores)
+{
+	struct stores *stores = calloc(1, sizeof(*stores));
+	pthread_condattr_t monotonic;
+	int err;
+
+	if (!stores)
+		return -ENOMEM;
+	stores->options = *options;
+	pthread_mutex_init(&stores->lock, NULL);
+	pthread_mutex_init(&stores->files, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&stores->work, &monotonic);
+	pthread_cond_init(&stores->progress, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	err = start_thread(stores);
+	if (err) {
+		free(stores);
+		return err;
+	}
+	*ret_stores = stores;
+	return 0;
+}
+
+struct stored *stores_add(struct stores *stores, const char *name, const struct store_run *run)
+{
+	struct stored *stored = calloc(1, sizeof(*stored));
+
+	if (!stored)
+		return NULL;
+	if (asprintf(&stored->path, "%s/%s.db", stores->options.directory, name) < 0) {
+		free(stored);
+		return NULL;
+	}
+	stored->run = *run;
+	pthread_mutex_lock(&stores->lock);
+	DL_APPEND(stores->list, stored);
+	pthread_mutex_unlock(&stores->lock);
+	return stored;
+}
+
+void stores_leave(struct stores *stores, struct stored *stored)
+{
+	pthread_mutex_lock(&stores->lock);
+	stored->left = true;
+	pthread_cond_signal(&stores->work);
+	pthread_mutex_unlock(&stores->lock);
+}
+
+int stores_past_attempts(struct stores *stores, struct stored *stored, int64_t since_ns, size_t max,
+			 void (*each)(void *context, const struct past_attempt *past), void *context, char *reason)
+{
+	int err;
+
+	pthread_mutex_lock(&stores->files);
+	err = open_file(stores, stored, false, reason);
+	if (!err) {
+		err = store_past_attempts(stored->store, since_ns, max, each, context);
+		if (err)
+			snprintf(reason, STORE_REASON_MAX, "%s", store_reason(stored->store));
+	}
+	pthread_mutex_unlock(&stores->files);
+	return err == -ENOENT ? 0 : err;
+}
+
+static bool tells_of_calls(const struct buffer *bookings)
+{
+	for (size_t i = 0; i < bookings_count(bookings); i++)
+		if (bookings_at(bookings, i)->kind != BOOKING_RUN)
+			return true;
+	return false;
+}
+
+static void enqueue(struct stores *stores, struct stored *stored, struct buffer *bookings)
+{
+	size_t waits = stored->queue.size + stored->batch.size;
+	size_t free_bytes = stores->waiting_bytes < STORES_WAITING_BYTES ? STORES_WAITING_BYTES - stores->waiting_bytes : 0;
+
+	stored->has_calls |= tells_of_calls(bookings);
+	if (is_hopeless(stored->err) && stored->retry_ns > clock_monotonic_ns()) {
+		lose(stored, bookings);
+		return;
+	}
+	if (waits + bookings->size > free_bytes || buffer_append(&stored->queue, buffer_bytes(bookings))) {
+		lose(stored, bookings);
+		return;
+	}
+	stores->waiting_bytes += bookings->size;
+	buffer_clear(bookings); /* what they own went with them */
+	pthread_cond_signal(&stores->work);
+}
+
+void stores_put(struct stores *stores, struct stored *stored, struct buffer *bookings)
+{
+	if (bookings->size == 0)
+		return;
+	pthread_mutex_lock(&stores->lock);
+	enqueue(stores, stored, bookings);
+	pthread_mutex_unlock(&stores->lock);
+}
+
+void stores_reopen(struct stores *stores)
+{
+	struct stored *stored;
+
+	pthread_mutex_lock(&stores->lock);
+	DL_FOREACH(stores->list, stored)
+		stored->retry_ns = 0;
+	stores->reopen = true;
+	pthread_cond_signal(&stores->work);
+	pthread_mutex_unlock(&stores->lock);
+}
+
+bool stores_notice(struct stores *stores, struct stored *stored, char *text)
+{
+	bool news;
+
+	pthread_mutex_lock(&stores->lock);
+	news = !stored->err != !stored->said_err;
+	stored->said_err = stored->err;
+	if (news && stored->err)
+		snprintf(text, STORE_REASON_MAX, "%.400s; its rows are %s, continuing", stored->reason,
+			 is_hopeless(stored->err) ? "lost, and counted" : "kept in memory and tried again");
+	else if (news)
+		snprintf(text, STORE_REASON_MAX, "%.400s can be written again", stored->path);
+	pthread_mutex_unlock(&stores->lock);
+	return news;
+}
+
+struct stored_counts stores_counts(struct stores *stores, const struct stored *stored)
+{
+	struct stored_counts counts;
+
+	pthread_mutex_lock(&stores->lock);
+	counts = stored->counts;
+	pthread_mutex_unlock(&stores->lock);
+	return counts;
+}
+
+static bool is_idle(const struct stored *stored)
+{
+	return !stored->busy && !has_batch(stored);
+}
+
+bool stores_is_idle(struct stores *stores, const struct stored *stored)
+{
+	bool idle;
+
+	pthread_mutex_lock(&stores->lock);
+	idle = is_idle(stored);
+	pthread_mutex_unlock(&stores->lock);
+	return idle;
+}
+
+static bool all_are_idle(const struct stores *stores)
+{
+	const struct stored *stored;
+
+	DL_FOREACH(stores->list, stored)
+		if (!is_idle(stored))
+			return false;
+	return true;
+}
+
+void stores_settle(struct stores *stores, int wait_ms)
+{
+	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)wait_ms * 1000000;
+	struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+
+	pthread_mutex_lock(&stores->lock);
+	while (!all_are_idle(stores) && pthread_cond_timedwait(&stores->progress, &stores->lock, &until) != ETIMEDOUT)
+		;
+	stores->give_up = true; /* each batch gets one more try */
+	pthread_cond_signal(&stores->work);
+	while (!all_are_idle(stores))
+		pthread_cond_wait(&stores->progress, &stores->lock);
+	stores->give_up = false;
+	pthread_mutex_unlock(&stores->lock);
+}
+
+void stores_free(struct stores *stores)
+{
+	struct stored *stored, *next;
+
+	if (!stores)
+		return;
+	stores_settle(stores, 0);
+	pthread_mutex_lock(&stores->lock);
+	stores->over = true;
+	pthread_cond_signal(&stores->work);
+	pthread_mutex_unlock(&stores->lock);
+	pthread_join(stores->thread, NULL);
+	close_all(stores);
+	DL_FOREACH_SAFE(stores->list, stored, next)
+		free_stored(stored);
+	pthread_mutex_destroy(&stores->lock);
+	pthread_mutex_destroy(&stores->files);
+	pthread_cond_destroy(&stores->work);
+	pthread_cond_destroy(&stores->progress);
+	free(stores);
+}
