@@ -64,19 +64,27 @@ static int set_right(int fd, const struct stat *stat, mode_t mode, gid_t group)
 
 /* ---- directories ---- */
 
-static int make_directory(const char *path)
+/* Its parent, and its name there (PATH_MAX bytes). A descriptor or -errno. */
+static int open_parent(const char *path, char *ret_name)
 {
 	char parent[PATH_MAX], name[PATH_MAX];
-	int fd, err;
 
 	if (strlen(path) >= sizeof(parent))
 		return -ENAMETOOLONG;
 	snprintf(parent, sizeof(parent), "%s", path); /* dirname(3) and basename(3) write into what they are given */
 	snprintf(name, sizeof(name), "%s", path);
-	fd = beneath_open_directory(dirname(parent));
+	snprintf(ret_name, PATH_MAX, "%s", basename(name));
+	return beneath_open_directory(dirname(parent));
+}
+
+static int make_directory(const char *path)
+{
+	char name[PATH_MAX];
+	int err, fd = open_parent(path, name);
+
 	if (fd < 0)
 		return fd;
-	err = mkdirat(fd, basename(name), 0700) ? -errno : 0;
+	err = mkdirat(fd, name, 0700) ? -errno : 0;
 	close(fd);
 	fd = err && err != -EEXIST ? err : beneath_open_directory(path);
 	if (fd >= 0 && !err && fchmod(fd, 0711)) /* a tenant may pass through to his own, and list nobody */
@@ -102,6 +110,40 @@ int audit_place_directory(const char *path, bool *ret_made, const char **ret_why
 	if (stat.st_mode & 022)
 		return refuse(fd, ret_why, "others may write to the directory: chmod go-w, or give another");
 	return fd;
+}
+
+/* Made just now, it is ours until it is given away. */
+static int give_state(int fd, bool made, uid_t user, gid_t group, const char **ret_why)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat))
+		return close_with(fd, -errno);
+	if (made && stat.st_uid == geteuid() && fchown(fd, user, group))
+		return close_with(fd, -errno);
+	if (!made && stat.st_uid != user)
+		return refuse(fd, ret_why, "it belongs to somebody else than the collector's account: chown it, or give another");
+	return stat.st_mode & 077 && fchmod(fd, 0700) ? close_with(fd, -errno) : fd;
+}
+
+int audit_place_state(const char *path, uid_t user, gid_t group, const char **ret_why)
+{
+	char name[PATH_MAX];
+	struct stat stat;
+	bool made;
+	int fd, err, parent = open_parent(path, name);
+
+	if (parent < 0)
+		return parent;
+	if (fstat(parent, &stat))
+		return close_with(parent, -errno);
+	if (stat.st_mode & 022 && !(stat.st_mode & S_ISVTX))
+		return refuse(parent, ret_why, "others may write to the directory it is in: chmod go-w that, or give another");
+	made = mkdirat(parent, name, 0700) == 0;
+	err = made || errno == EEXIST ? 0 : -errno;
+	fd = err ? err : beneath_open(parent, name, O_RDONLY | O_DIRECTORY, 0);
+	close(parent);
+	return fd < 0 ? fd : give_state(fd, made, user, group, ret_why);
 }
 
 int audit_place_tenant(int directory, const char *name, gid_t group, const char **ret_why)

@@ -25,6 +25,11 @@ gid_t audit_place_group(uid_t user);
  * may write to it: -EPERM.
  */
 int audit_place_directory(const char *path, bool *ret_made, const char **ret_why);
+/*
+ * A directory that an account writes to: made, 0700, and given to it where there is none but its parent. Another
+ * owner, or a parent in which others could put another in its place: -EPERM.
+ */
+int audit_place_state(const char *path, uid_t user, gid_t group, const char **ret_why);
 /* A tenant's, made if need be; ours, or -EPERM. 0700, or 0750 with that group. */
 int audit_place_tenant(int directory, const char *name, gid_t group, const char **ret_why);
 /*

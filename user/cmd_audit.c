@@ -27,6 +27,9 @@ static int audit(const struct command_line *line)
 		.rotation = line->audit.rotation,
 		.keep = line->audit.keep ? line->audit.keep : AUDIT_KEEP,
 		.metrics = line->audit.metrics,
+		.stores = line->db,
+		.lease_ns = line->lease_ns,
+		.ttl_ns = line->ttl_ns,
 		.directory = line->audit.directory ? line->audit.directory : AUDIT_DIRECTORY,
 	};
 	char reason[DROP_RIGHTS_REASON_MAX];

@@ -211,6 +211,7 @@ static void finish(struct collector *collector)
 	feed_counters(collector, drain.now_ns);
 	tenants_feed(collector->tenants, &drain);
 	collector_write(collector, drain.now_ns);
+	collector_settle_stores(collector);
 	closing.closing = (struct closing){
 		.command_status = -1,
 		.ring_size_bytes = capture_ring_size(collector->capture),
@@ -225,14 +226,16 @@ static void finish(struct collector *collector)
 	if (collector->options->metrics)
 		collector_tell_metrics(collector);
 	collector_write(collector, closing.now_ns);
+	collector_settle_stores(collector);
 	collector_close(collector);
+	collector_close_stores(collector);
 }
 
 int collector_run(const struct collector_options *options)
 {
 	struct collector collector = {
 		.options = options, .capture = options->capture, .wire = options->wire, .canary = options->canary,
-		.policy = options->pipeline.policy};
+		.policy = options->pipeline.policy, .facts = options->facts};
 	struct pollfd fds[] = {{.fd = capture_fd(options->capture), .events = POLLIN}, {.fd = options->wire->fd, .events = POLLIN}};
 	char reason[DROP_RIGHTS_REASON_MAX];
 

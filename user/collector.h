@@ -30,6 +30,8 @@ struct collector_options {
 	size_t tenants_max;		 /* 0 = LIMIT_TENANTS */
 	struct rotation_limits rotation; /* when the monitor is to be asked */
 	bool metrics;			 /* somebody wants them */
+	int stores_fd;			 /* where each tenant's store is; -1 = there are none */
+	int64_t lease_ns, ttl_ns;	 /* of them */
 };
 
 /*

@@ -129,6 +129,7 @@ static void close_book(struct collector *collector, struct book *book)
 	for (int kind = 0; kind < AUDIT_FILE_COUNT; kind++)
 		rotated_file_close(book->files[kind].file);
 	collector_say_closed(collector, book->tenant);
+	collector_leave_store(collector, book->tenant);
 	tenants_forget(collector->tenants, book->tenant);
 	free(book);
 }
@@ -139,6 +140,7 @@ bool collector_write(struct collector *collector, uint64_t now_ns)
 	struct book **at = &collector->books, *book;
 
 	while ((book = *at)) {
+		collector_store(collector, book->tenant);
 		for (int kind = 0; kind < AUDIT_FILE_COUNT; kind++)
 			if (lines_of(book, (enum audit_file)kind)->size)
 				write_file(collector, book, (enum audit_file)kind, now_ns);
@@ -159,6 +161,8 @@ void collector_reopen(struct collector *collector)
 		for (int kind = 0; kind < AUDIT_FILE_COUNT; kind++)
 			if (book->files[kind].file)
 				rotated_file_reopen(book->files[kind].file);
+	if (collector->stores)
+		stores_reopen(collector->stores);
 	collector_look_at_files(collector, clock_monotonic_ns());
 }
 

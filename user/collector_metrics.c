@@ -22,8 +22,9 @@ static uint64_t memory_bytes(const struct collector *collector)
 	return resident ? strtoull(resident, NULL, 10) * (uint64_t)collector->page_bytes : 0;
 }
 
-static void fill(struct book *book, struct metrics_tenant *ret_tenant)
+static void fill(struct collector *collector, struct book *book, struct metrics_tenant *ret_tenant)
 {
+	const struct stored_counts stored = collector_stored(collector, book->tenant);
 	const struct gate *gate = tenant_gate(book->tenant);
 	const struct counters *counters = tenant_counters(book->tenant);
 	struct metrics_tenant tenant = {
@@ -32,6 +33,8 @@ static void fill(struct book *book, struct metrics_tenant *ret_tenant)
 		.mutating = gate->mutating,
 		.accepted_bytes = counters->value[WIRE_COUNTER_ACCEPTED_BYTES],
 		.open_calls = tenant_open_calls(book->tenant),
+		.store_rows = stored.rows,
+		.store_rows_lost = stored.lost,
 	};
 
 	memcpy(tenant.findings, gate->found, sizeof(tenant.findings));
@@ -84,7 +87,7 @@ void collector_tell_metrics(struct collector *collector)
 		return; /* the next time, then */
 	for (struct book *book = collector->books; book; book = book->next)
 		if (!has_heir(book))
-			fill(book, &tenants[metrics.tenant_count++]);
+			fill(collector, book, &tenants[metrics.tenant_count++]);
 	metrics.tenants = tenants;
 	if (metrics_text(&metrics, &text) == 0)
 		collector_say(collector, MONITOR_METRICS, buffer_bytes(&text));

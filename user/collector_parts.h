@@ -2,8 +2,8 @@
 /*
  * What is inside a collector. Private to collector*.c: collector.c is the loop,
  * collector_start.c how it gives its rights away, collector_ask.c talks with the
- * monitor, collector_books.c writes the tenants' files, collector_census.c ends what ended unseen,
- * collector_metrics.c counts.
+ * monitor, collector_books.c writes the tenants' files, collector_stores.c their stores,
+ * collector_census.c ends what ended unseen, collector_metrics.c counts.
  */
 #ifndef NIGHTCLERK_COLLECTOR_PARTS_H
 #define NIGHTCLERK_COLLECTOR_PARTS_H
@@ -12,6 +12,7 @@
 #include "collector.h"
 #include "flow_census.h"
 #include "rotated_file.h"
+#include "stores.h"
 #include "tenants.h"
 
 #define CANARY_FLOWS 16 /* two for each try, of which there are three */
@@ -34,6 +35,7 @@ struct book {
 
 struct collector {
 	const struct collector_options *options;
+	struct run_facts facts; /* of the options, with the salt of the stores */
 	struct capture *capture;
 	struct monitor_wire *wire;
 	struct capture_rights rights;
@@ -42,6 +44,8 @@ struct collector {
 	uint64_t canary_flows[CANARY_FLOWS]; /* 0 = none; the end of one may come when the mark is off */
 	struct tenants *tenants;
 	struct book *books;
+	struct stores *stores;	/* NULL = nobody asked for them */
+	uint64_t unstored_rows; /* that tenants who are gone lost */
 	/* what the monitor ordered */
 	bool monitor_gone, finish, reopen;
 	struct buffer policy_text;
@@ -99,6 +103,23 @@ void collector_close(struct collector *collector);
 
 /* Ends flows that live no more and whose end was lost. Once a minute at most, and only where there is a reason. */
 void collector_take_census(struct collector *collector, uint64_t now_ns);
+
+/* ---- collector_stores.c ---- */
+
+/* After the rights are gone; before the tenants. 0 or -errno. */
+int collector_open_stores(struct collector *collector);
+/* Of struct tenants_options. */
+void collector_tenant_born(void *context, struct tenant *tenant);
+void collector_tenant_ending(void *context, const struct tenant *tenant, struct closing *closing);
+/* What its pipeline has for its store goes there; what is wrong with that is said. */
+void collector_store(struct collector *collector, struct tenant *tenant);
+/* The tenant has ended. */
+void collector_leave_store(struct collector *collector, struct tenant *tenant);
+struct stored_counts collector_stored(struct collector *collector, const struct tenant *tenant);
+/* Everything up to here is in the stores, or it is counted as lost. */
+void collector_settle_stores(struct collector *collector);
+/* The last of all. */
+void collector_close_stores(struct collector *collector);
 
 /* ---- collector_metrics.c ---- */
 

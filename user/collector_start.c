@@ -23,22 +23,31 @@ static int warm_up(const struct collector *collector)
 	struct pipeline *pipeline = pipeline_new(&collector->options->facts, &collector->options->pipeline, &out);
 
 	tzset();
+	store_warm_up();
 	pipeline_free(pipeline);
 	buffer_done(&out.events);
 	buffer_done(&out.ledger);
+	bookings_clear(&out.bookings);
+	buffer_done(&out.bookings);
 	return pipeline ? 0 : -ENOMEM;
 }
 
 static int open_stages(struct collector *collector)
 {
+	int err = collector_open_stores(collector);
 	const struct tenants_options tenants = {
 		.split = collector->options->split,
 		.max = collector->options->tenants_max,
 		.idle_ns = IDLE_NS,
-		.run = &collector->options->facts,
+		.run = &collector->facts,
 		.pipeline = &collector->options->pipeline,
+		.born = collector_tenant_born,
+		.ending = collector_tenant_ending,
+		.context = collector,
 	};
 
+	if (err)
+		return err;
 	collector->sequencer = sequencer_new();
 	collector->tenants = tenants_new(&tenants);
 	collector->cgroups = cgroups_told_new();
@@ -64,7 +73,7 @@ static void bound_files(const struct rotation_limits *rotation)
 
 static int give_rights_away(struct collector *collector, char *reason)
 {
-	const int keep[] = {collector->wire->fd, capture_fd(collector->capture), collector->statm_fd};
+	const int keep[] = {collector->wire->fd, capture_fd(collector->capture), collector->statm_fd, collector->options->stores_fd};
 	int err = drop_rights_close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
 
 	if (err) {
@@ -75,20 +84,22 @@ static int give_rights_away(struct collector *collector, char *reason)
 	bound_files(&collector->options->rotation);
 	collector->rights = collector_rights(collector);
 	capture_without_rights(collector->capture, &collector->rights);
-	return drop_rights(&collector->options->account, reason);
+	return drop_rights(&collector->options->account, collector->options->stores_fd, reason);
 }
 
 int collector_prepare(struct collector *collector, char *reason)
 {
 	int err = warm_up(collector);
 
-	if (!err)
+	if (!err) {
+		collector->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+		collector->page_bytes = sysconf(_SC_PAGESIZE);
+		err = give_rights_away(collector, reason);
+		if (err)
+			return err;
 		err = open_stages(collector);
-	if (err) {
-		snprintf(reason, DROP_RIGHTS_REASON_MAX, "the collector cannot start: %s", strerror(-err));
-		return err;
 	}
-	collector->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	collector->page_bytes = sysconf(_SC_PAGESIZE);
-	return give_rights_away(collector, reason);
+	if (err)
+		snprintf(reason, DROP_RIGHTS_REASON_MAX, "the collector cannot start: %s", strerror(-err));
+	return err;
 }

@@ -317,6 +317,8 @@ void command_line_complain_of_option(const char *command, int id, const char *wo
 /* What is wrong with the value of an option that takes a file, whatever is in it; NULL = nothing. */
 static const char *wrong_with_file(const struct option_row *row, const char *value)
 {
+	if (row->argument && strcmp(row->argument, "DIR") == 0 && !*value)
+		return "takes a directory";
 	if (!row->argument || strncmp(row->argument, "FILE", 4) != 0)
 		return NULL;
 	switch (row->id) {

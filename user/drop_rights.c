@@ -11,6 +11,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,11 @@ int drop_rights_close_all_but(const int *keep, size_t count)
 
 /* ---- the filter ---- */
 
+struct giving {
+	const struct unprivileged *account;
+	int stores_fd; /* -1 = none */
+};
+
 /* Nothing that opens, connects, starts or sends a signal to another. */
 static const int allowed[] = {
 	/* what was handed over: the monitor's socket, outputs, standard error */
@@ -103,6 +109,18 @@ static const int allowed[] = {
 	SCMP_SYS(getrandom),
 	/* the end */
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigaction), SCMP_SYS(exit), SCMP_SYS(exit_group),
+};
+
+/*
+ * And where it keeps stores: SQLite's files by name (os_unix.c, in WAL mode), those that store.c and store_salt.c make
+ * whole under another name first, and a thread (pthread_create(3): its arena asks how many processors there are).
+ */
+static const int allowed_to_stores[] = {
+	SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(stat), SCMP_SYS(lstat),
+	SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getcwd), SCMP_SYS(unlink),
+	SCMP_SYS(unlinkat), SCMP_SYS(link), SCMP_SYS(linkat), SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2),
+	SCMP_SYS(pwrite64), SCMP_SYS(ftruncate), SCMP_SYS(fchmod), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
+	SCMP_SYS(sched_getaffinity),
 };
 
 /* A call that this architecture does not have needs no rule. */
@@ -135,18 +153,41 @@ static int allow_narrowly(scmp_filter_ctx filter)
 	return err ? err : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, F_SETFL));
 }
 
-static int load_filter(const struct unprivileged *account)
+/* A thread, never a process: clone3(2) hides its flags from a filter, and the C library takes clone(2) where there is none. */
+static int allow_threads(scmp_filter_ctx filter)
+{
+	const scmp_datum_t thread = CLONE_VM | CLONE_THREAD;
+	int err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread));
+
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	return err ? err : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+}
+
+static int allow_stores(scmp_filter_ctx filter)
+{
+	int err = allow_threads(filter);
+
+	for (size_t i = 0; i < sizeof(allowed_to_stores) / sizeof(allowed_to_stores[0]) && !err; i++)
+		err = allow(filter, allowed_to_stores[i]);
+	if (!err) /* locks of a file */
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, F_SETLK));
+	return err ? err : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, F_GETLK));
+}
+
+static int load_filter(const struct giving *giving)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int err = filter ? seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) : -ENOMEM;
 
-	(void)account;
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]) && !err; i++)
 		err = allow(filter, allowed[i]);
 	if (!err)
 		err = allow_memory(filter);
 	if (!err)
 		err = allow_narrowly(filter);
+	if (!err && giving->stores_fd >= 0)
+		err = allow_stores(filter);
 	if (!err)
 		err = seccomp_load(filter);
 	if (filter)
@@ -156,60 +197,72 @@ static int load_filter(const struct unprivileged *account)
 
 /* ---- all of it ---- */
 
-static int leave_groups(const struct unprivileged *account)
+/* What is above it has no name any more, for whoever takes this process over, too: without CAP_SYS_CHROOT nobody leaves. */
+static int change_root(const struct giving *giving)
 {
-	(void)account;
+	if (giving->stores_fd < 0)
+		return 0;
+	if (fchdir(giving->stores_fd) || chroot("."))
+		return -errno;
+	close(giving->stores_fd);
+	return 0;
+}
+
+static int leave_groups(const struct giving *giving)
+{
+	(void)giving;
 	return setgroups(0, NULL) ? -errno : 0;
 }
 
-static int empty_bounding_set(const struct unprivileged *account)
+static int empty_bounding_set(const struct giving *giving)
 {
-	(void)account;
+	(void)giving;
 	for (cap_value_t cap = 0; CAP_IS_SUPPORTED(cap); cap++)
 		if (cap_drop_bound(cap))
 			return -errno;
 	return 0;
 }
 
-static int change_group(const struct unprivileged *account)
+static int change_group(const struct giving *giving)
 {
-	return setresgid(account->gid, account->gid, account->gid) ? -errno : 0;
+	return setresgid(giving->account->gid, giving->account->gid, giving->account->gid) ? -errno : 0;
 }
 
-static int change_user(const struct unprivileged *account)
+static int change_user(const struct giving *giving)
 {
-	return setresuid(account->uid, account->uid, account->uid) ? -errno : 0;
+	return setresuid(giving->account->uid, giving->account->uid, giving->account->uid) ? -errno : 0;
 }
 
-static int empty_capabilities(const struct unprivileged *account)
+static int empty_capabilities(const struct giving *giving)
 {
 	cap_t none = cap_init();
 	int err = none && cap_set_proc(none) == 0 ? 0 : -errno;
 
-	(void)account;
+	(void)giving;
 	if (none)
 		cap_free(none);
 	return err;
 }
 
-static int forbid_new_ones(const struct unprivileged *account)
+static int forbid_new_ones(const struct giving *giving)
 {
-	(void)account;
+	(void)giving;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
 }
 
-static int forbid_looking_in(const struct unprivileged *account)
+static int forbid_looking_in(const struct giving *giving)
 {
-	(void)account;
+	(void)giving;
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ? -errno : 0;
 }
 
-int drop_rights(const struct unprivileged *account, char *reason)
+int drop_rights(const struct unprivileged *account, int stores_fd, char *reason)
 {
 	static const struct {
 		const char *what;
-		int (*take)(const struct unprivileged *account);
+		int (*take)(const struct giving *giving);
 	} steps[] = {
+		{"make the stores' directory its root", change_root},
 		{"leave its groups", leave_groups},
 		{"empty its bounding set", empty_bounding_set},
 		{"change its group", change_group},
@@ -219,9 +272,10 @@ int drop_rights(const struct unprivileged *account, char *reason)
 		{"forbid ptrace", forbid_looking_in},
 		{"load its seccomp filter", load_filter},
 	};
+	const struct giving giving = {account, stores_fd};
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		int err = steps[i].take(account);
+		int err = steps[i].take(&giving);
 
 		if (!err)
 			continue;

@@ -38,9 +38,11 @@ int drop_rights_close_all_but(const int *keep, size_t count);
 
 /*
  * Gives everything away. Of this process alone and for good: call it in a child
- * that has one thread. 0, or -errno with reason filled, and then the process may have lost
- * a part of it: end it.
+ * that has one thread. stores_fd: a directory that becomes its root (chroot(2)) and working
+ * directory, and what SQLite does to files there, from a second thread, is in the
+ * filter, too; the descriptor is closed. -1: it can open nothing. 0, or -errno with reason
+ * filled, and then the process may have lost a part of it: end it.
  */
-int drop_rights(const struct unprivileged *account, char *reason);
+int drop_rights(const struct unprivileged *account, int stores_fd, char *reason);
 
 #endif

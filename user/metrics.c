@@ -112,6 +112,9 @@ static const struct tenant_number {
 	{"lost_line_bytes_total", "counter", "Bytes of lines that are lost since too much waited already.",
 	 offsetof(struct metrics_tenant, lost_line_bytes)},
 	{"rotations_total", "counter", "Files that were set aside for a new one.", offsetof(struct metrics_tenant, rotations)},
+	{"store_rows_total", "counter", "Rows that were written to the account book of model calls.",
+	 offsetof(struct metrics_tenant, store_rows)},
+	{"store_rows_lost_total", "counter", "Rows that are missing in it.", offsetof(struct metrics_tenant, store_rows_lost)},
 };
 
 static void number_of_each(struct page *page, const struct metrics *metrics, const struct tenant_number *what)

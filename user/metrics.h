@@ -31,6 +31,8 @@ struct metrics_tenant {
 	uint64_t unwritten_bytes; /* now: lines that wait for the disk */
 	uint64_t lost_line_bytes; /* lines that found no room to wait */
 	uint64_t rotations;
+	uint64_t store_rows;	  /* written to its store */
+	uint64_t store_rows_lost; /* that are not in it */
 };
 
 struct metrics {

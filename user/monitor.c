@@ -150,7 +150,7 @@ static int run(struct monitor *monitor, char *reason)
 
 int monitor_run(const struct monitor_options *options)
 {
-	struct monitor monitor = {.options = options, .directory_fd = -1, .signal_fd = -1, .wire = {.fd = -1, .with_fd = -1}};
+	struct monitor monitor = {.options = options, .directory_fd = -1, .stores_fd = -1, .signal_fd = -1, .wire = {.fd = -1, .with_fd = -1}};
 	char reason[MONITOR_REASON_MAX] = "";
 	int err = run(&monitor, reason);
 

@@ -23,6 +23,8 @@ struct monitor_options {
 	struct rotation_limits rotation;
 	unsigned int keep;		 /* files set aside of each kind */
 	const char *metrics;		 /* file; NULL = none */
+	const char *stores;		 /* directory of the tenants' account books; NULL = none */
+	int64_t lease_ns, ttl_ns;	 /* of them */
 	struct unprivileged account; /* of the collector */
 	char scope[64];		     /* in words */
 };

@@ -31,13 +31,16 @@ static int run_child(const struct monitor *monitor, struct monitor_wire *wire, c
 		.canary = monitor->canary,
 		.account = monitor->options->account,
 		.facts = monitor->facts,
-		.pipeline = {.judge = monitor->judge, .policy = monitor->policy, .no_alerts = true},
+		.pipeline = {.judge = monitor->judge, .policy = monitor->policy, .no_alerts = true, .bookings = monitor->stores_fd >= 0},
 		.gap = monitor->gap,
 		.strict = monitor->options->judge.strict,
 		.split = monitor->options->split,
 		.tenants_max = monitor->options->tenants_max,
 		.rotation = monitor->options->rotation,
 		.metrics = monitor->options->metrics != NULL,
+		.stores_fd = monitor->stores_fd,
+		.lease_ns = monitor->options->lease_ns,
+		.ttl_ns = monitor->options->ttl_ns,
 	};
 
 	snprintf(options.facts.run_id, sizeof(options.facts.run_id), "%s", run_id);

@@ -24,6 +24,7 @@ struct monitor {
 	struct policy *policy;
 	struct judge_options judge; /* with what the policy sets */
 	int directory_fd;	    /* locked: one audit a directory */
+	int stores_fd;		    /* the same; -1 = there are no stores */
 	struct output_mark *mark;
 	struct audit_files *files;
 	struct cgroup_names *cgroups;

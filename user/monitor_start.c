@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The start and the end of a monitor: the directory, the facts, the probes. */
 #include "monitor_parts.h"
+#include "audit_place.h"
 #include "beneath.h"
 #include "clock.h"
 #include "limits.h"
@@ -45,6 +46,26 @@ static int open_directory(struct monitor *monitor, char *reason)
 	if (flock(monitor->directory_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	snprintf(reason, MONITOR_REASON_MAX, "another audit writes to %.200s: stop it, or give another --directory", options.directory);
+	return -EBUSY;
+}
+
+static int open_stores(struct monitor *monitor, char *reason)
+{
+	const struct unprivileged *account = &monitor->options->account;
+	const char *path = monitor->options->stores, *why = NULL;
+
+	if (!path)
+		return 0;
+	monitor->stores_fd = audit_place_state(path, account->uid, account->gid, &why);
+	if (monitor->stores_fd < 0) {
+		snprintf(reason, MONITOR_REASON_MAX, "cannot use %.200s for the stores: %s", path, why ? why : strerror(-monitor->stores_fd));
+		if (!why)
+			snprintf(reason + strlen(reason), MONITOR_REASON_MAX - strlen(reason), "; %s", output_remedy(-monitor->stores_fd));
+		return monitor->stores_fd;
+	}
+	if (flock(monitor->stores_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	snprintf(reason, MONITOR_REASON_MAX, "another audit has its stores in %.200s: stop it, or give another --db", path);
 	return -EBUSY;
 }
 
@@ -137,6 +158,8 @@ int monitor_open(struct monitor *monitor, char *reason)
 	int err = open_directory(monitor, reason);
 
 	if (!err)
+		err = open_stores(monitor, reason);
+	if (!err)
 		err = fill_facts(monitor, reason);
 	if (!err)
 		err = own_limits_prepare(capture->data_ring_bytes, reason);
@@ -173,4 +196,6 @@ void monitor_close(struct monitor *monitor)
 		close(monitor->signal_fd);
 	if (monitor->directory_fd >= 0)
 		close(monitor->directory_fd);
+	if (monitor->stores_fd >= 0)
+		close(monitor->stores_fd);
 }

@@ -178,6 +178,16 @@ const struct summary *tenant_summary(const struct tenant *tenant)
 	return pipeline_summary(tenant->pipeline);
 }
 
+void tenant_attach(struct tenant *tenant, void *attached)
+{
+	tenant->attached = attached;
+}
+
+void *tenant_attached(const struct tenant *tenant)
+{
+	return tenant->attached;
+}
+
 int tenant_feed_past(struct tenant *tenant, const struct past_attempt *past)
 {
 	return pipeline_feed(tenant->pipeline, &(struct input){.kind = INPUT_PAST, .now_ns = tenant->last_ns, .past = past});

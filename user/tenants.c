@@ -25,6 +25,8 @@ static int add_tenant(struct tenants *tenants, const struct tenant_name *name, u
 	}
 	DL_APPEND(tenants->list, tenant);
 	tenant->holder = tenant_holders_join(&tenants->holders, name);
+	if (tenants->options.born)
+		tenants->options.born(tenants->options.context, tenant);
 	*ret_tenant = tenant;
 	return 0;
 }
@@ -124,6 +126,8 @@ static void end_tenant(struct tenants *tenants, struct tenant *tenant, const str
 	tenant_feed_counters(tenants, tenant, now_ns);
 	if (tenants->options.split != TENANT_SPLIT_NONE)
 		input.closing.wall_ms = (now_ns - tenant->born_ns) / 1000000;
+	if (tenants->options.ending)
+		tenants->options.ending(tenants->options.context, tenant, &input.closing);
 	if (tenants->memory_lost)
 		pipeline_note_gap(tenant->pipeline, OUT_OF_MEMORY);
 	tenant_feed(tenants, tenant, &input);

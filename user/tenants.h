@@ -37,6 +37,8 @@
 #define TENANTS_HELD_EVENTS_PER_CONNECTION 1024
 #define TENANTS_HOLDER_PART 4 /* where there is no room, one holder may have max / 4 tenants before his own make room */
 
+struct tenant;
+
 enum tenant_split {
 	TENANT_SPLIT_NONE, /* one tenant, "all"; inputs pass as they are */
 	TENANT_SPLIT_CGROUP,
@@ -49,10 +51,14 @@ struct tenants_options {
 	uint64_t idle_ns;			 /* with nothing open and nothing new for so long one is closed; 0 = never */
 	const struct run_facts *run;		 /* of this life of the collector; borrowed */
 	const struct pipeline_options *pipeline; /* copied, what it points to is borrowed; without a screen */
+	/* NULL = nobody wants to know. born: tenant_feed_past() and tenant_attach() may follow at once. */
+	void (*born)(void *context, struct tenant *tenant);
+	/* What only the caller knows of its end. */
+	void (*ending)(void *context, const struct tenant *tenant, struct closing *closing);
+	void *context;
 };
 
 struct tenants;
-struct tenant;
 
 struct tenants *tenants_new(const struct tenants_options *options); /* NULL when out of memory */
 void tenants_free(struct tenants *tenants);			     /* accepts NULL */
@@ -96,6 +102,9 @@ size_t tenant_connections(const struct tenant *tenant);
 size_t tenant_memory(const struct tenant *tenant);
 /* Once it has ended; zeroed before. */
 const struct summary *tenant_summary(const struct tenant *tenant);
+/* Something of the caller's that belongs to it; NULL until then. */
+void tenant_attach(struct tenant *tenant, void *attached);
+void *tenant_attached(const struct tenant *tenant);
 /* An attempt of an earlier run, from this tenant's store; before anything else of it. 0 or -ENOMEM. */
 int tenant_feed_past(struct tenant *tenant, const struct past_attempt *past);
 

@@ -29,6 +29,7 @@ struct tenant {
 	uint64_t last_ns;    /* something came that was for it */
 	uint64_t cgroup_id;  /* whose path its pipeline was told last */
 	bool ended;
+	void *attached; /* the caller's */
 	struct tenant *prev, *next; /* by birth */
 	UT_hash_handle hh;	    /* by name; not once it has ended */
 };

@@ -63,7 +63,7 @@ def main():
         done = subprocess.run(
             ["unshare", "--net", sys.executable, "-c", INSIDE, "setpriv", "--bounding-set=" + bounding, "--inh-caps=-all",
              "--no-new-privs", os.path.join(ROOT, "build", "nightclerk"), "audit", "--netns-only", "--directory", place,
-             "--user", "nobody"], stdout=subprocess.PIPE, text=True, check=False, timeout=LIMIT_SECONDS)
+             "--user", "nobody", "--db", os.path.join(place, "stores")], stdout=subprocess.PIPE, text=True, check=False, timeout=LIMIT_SECONDS)
         lines = 0
         for folder, _, names in os.walk(place):
             for name in names:

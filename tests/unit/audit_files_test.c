@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "audit_place.h"
 #include "audit_place_build.h"
 #include "rate.h"
 
@@ -635,9 +636,55 @@ static void refusals_are_asked_again_after_longer_and_longer(void **state)
 
 #define at_a_place(test) cmocka_unit_test_setup_teardown(test, make_place, drop_place)
 
+static int place_state(const char *path, uid_t user, const char **ret_why)
+{
+	*ret_why = NULL;
+	return audit_place_state(path, user, getegid(), ret_why);
+}
+
+static void a_state_directory_is_made_and_given_to_its_account_alone(void **state)
+{
+	const char *path = in(*state, "stores"), *why;
+	struct stat stat;
+	int fd;
+
+	if (geteuid() != 0)
+		skip();
+	fd = place_state(path, 65534, &why);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &stat), 0);
+	assert_int_equal(stat.st_uid, 65534);
+	assert_int_equal(stat.st_mode & 07777, 0700);
+	assert_int_equal(fchmod(fd, 0777), 0);
+	close(fd);
+	fd = place_state(path, 65534, &why);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &stat), 0);
+	assert_int_equal(stat.st_mode & 07777, 0700);
+	close(fd);
+	assert_int_equal(place_state(path, 65533, &why), -EPERM);
+	assert_string_equal(why, "it belongs to somebody else than the collector's account: chown it, or give another");
+}
+
+static void a_state_directory_is_no_link_and_lies_where_nobody_can_swap_it(void **state)
+{
+	const char *why;
+
+	assert_int_equal(mkdir(in(*state, "real"), 0700), 0);
+	assert_int_equal(symlink("real", in(*state, "link")), 0);
+	assert_int_equal(place_state(in(*state, "link"), geteuid(), &why), -ELOOP);
+	assert_int_equal(place_state(in(*state, "link/stores"), geteuid(), &why), -ELOOP);
+	assert_int_equal(place_state(in(*state, "none/stores"), geteuid(), &why), -ENOENT);
+	assert_int_equal(chmod(in(*state, "real"), 0777), 0);
+	assert_int_equal(place_state(in(*state, "real/stores"), geteuid(), &why), -EPERM);
+	assert_string_equal(why, "others may write to the directory it is in: chmod go-w that, or give another");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		at_a_place(a_state_directory_is_made_and_given_to_its_account_alone),
+		at_a_place(a_state_directory_is_no_link_and_lies_where_nobody_can_swap_it),
 		at_a_place(everything_is_made_and_is_private),
 		at_a_place(a_descriptor_appends_and_reads_nothing),
 		at_a_place(a_user_with_a_group_of_his_own_may_read_his),

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "drop_rights.h"
+#include "stores.h"
 
 #define ENDED_WELL 42
 
@@ -32,8 +33,8 @@ static struct unprivileged nobody(void)
 	return account;
 }
 
-/* How a child ends that drops its rights and then does that. */
-static int status_after(void (*act)(void))
+/* How a child ends that drops its rights, but for files below stores_fd, and then does that. */
+static int status_with(int stores_fd, void (*act)(void))
 {
 	struct unprivileged account = nobody();
 	char reason[DROP_RIGHTS_REASON_MAX];
@@ -44,13 +45,18 @@ static int status_after(void (*act)(void))
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		setrlimit(RLIMIT_CORE, &no_core);
-		if (drop_rights(&account, reason))
+		if (drop_rights(&account, stores_fd, reason))
 			_exit(1);
 		act();
 		_exit(ENDED_WELL);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return status;
+}
+
+static int status_after(void (*act)(void))
+{
+	return status_with(-1, act);
 }
 
 /* A field of /proc/PID/status of a child that has dropped its rights and waits. */
@@ -68,7 +74,7 @@ static void read_status(char *ret_text, size_t size)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		close(hold[1]);
-		if (drop_rights(&account, reason) || write(ready[1], "r", 1) != 1 || read(hold[0], &byte, 1) != 0)
+		if (drop_rights(&account, -1, reason) || write(ready[1], "r", 1) != 1 || read(hold[0], &byte, 1) != 0)
 			_exit(1);
 		_exit(ENDED_WELL);
 	}
@@ -197,6 +203,111 @@ static void what_a_collector_does_is_listed(void **state)
 	assert_int_equal(WEXITSTATUS(status), ENDED_WELL);
 }
 
+/* ---- with a directory for stores ---- */
+
+static int open_directory(char *ret_path)
+{
+	static const char template[] = "/tmp/nightclerk-rights-XXXXXX";
+	struct unprivileged account = nobody();
+	int fd;
+
+	memcpy(ret_path, template, sizeof(template));
+	assert_non_null(mkdtemp(ret_path));
+	assert_int_equal(chown(ret_path, account.uid, account.gid), 0);
+	fd = open(ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void remove_directory(const char *path, int fd)
+{
+	static const char *const names[] = {"t.db", "t.db-wal", "t.db-shm", ".salt"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unlinkat(fd, names[i], 0);
+	close(fd);
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void find_only_its_own(void)
+{
+	if (open("/etc/passwd", O_RDONLY) >= 0 || errno != ENOENT)
+		_exit(1);
+	if (open("../../../../etc/passwd", O_RDONLY) >= 0 || errno != ENOENT)
+		_exit(2);
+	if (open("/proc/self/maps", O_RDONLY) >= 0 || errno != ENOENT)
+		_exit(3);
+}
+
+static void write_stores(void)
+{
+	const struct stores_options options = {.directory = ""};
+	const struct store_run run = {.id = "00c0ffee00c0ffee", .lease_ns = STORE_LEASE_NS, .schema_version = "v1"};
+	struct booking booking = {.kind = BOOKING_BLIND, .blind = {.pid = 1, .comm = "t", .kind = "tls", .at_ns = 1}};
+	struct output_owner self = {(uid_t)-1, (gid_t)-1};
+	struct buffer bookings = {0};
+	char reason[STORE_REASON_MAX];
+	struct stores *stores;
+	struct stored *stored;
+	uint8_t salt[32];
+
+	if (store_salt("/", &self, salt, reason) || stores_new(&options, &stores))
+		_exit(1);
+	stored = stores_add(stores, "t", &run);
+	if (!stored || buffer_append(&bookings, (struct bytes){(const uint8_t *)&booking, sizeof(booking)}))
+		_exit(2);
+	stores_put(stores, stored, &bookings);
+	stores_settle(stores, 60000);
+	if (stores_notice(stores, stored, reason))
+		fprintf(stderr, "%s\n", reason);
+	if (stores_counts(stores, stored).rows != 1)
+		_exit(3);
+	stores_leave(stores, stored);
+	stores_free(stores);
+}
+
+static void expect_of_stores(void (*act)(void), bool dies)
+{
+	char path[64];
+	int status, fd = open_directory(path);
+
+	store_warm_up();
+	status = status_with(fd, act);
+	remove_directory(path, fd);
+	if (dies) {
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGSYS);
+	} else {
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), ENDED_WELL);
+	}
+}
+
+static void stores_are_written_and_nothing_else_is_found(void **state)
+{
+	(void)state;
+	needs_root();
+	expect_of_stores(write_stores, false);
+	expect_of_stores(find_only_its_own, false);
+}
+
+static void change_its_root(void)
+{
+	if (chroot("."))
+		_exit(1);
+}
+
+static void with_stores_the_rest_kills_it_all_the_same(void **state)
+{
+	static void (*const acts[])(void) = {open_a_socket, signal_its_parent,	   start_a_child,  start_a_program,
+					     become_root,   execute_what_it_wrote, be_looked_into, change_its_root};
+
+	(void)state;
+	needs_root();
+	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
+		expect_of_stores(acts[i], true);
+}
+
 static void abort_is_seen_as_one(void **state)
 {
 	int status;
@@ -260,6 +371,8 @@ int main(void)
 		cmocka_unit_test(a_child_has_nothing_left),
 		cmocka_unit_test(what_is_not_listed_kills_it),
 		cmocka_unit_test(what_a_collector_does_is_listed),
+		cmocka_unit_test(stores_are_written_and_nothing_else_is_found),
+		cmocka_unit_test(with_stores_the_rest_kills_it_all_the_same),
 		cmocka_unit_test(abort_is_seen_as_one),
 		cmocka_unit_test(keeps_only_the_descriptors_it_is_given),
 		cmocka_unit_test(an_account_is_found_by_name_and_number_and_is_not_root),

@@ -40,6 +40,14 @@ static const char of_the_collector[] =
 	"# TYPE nightclerk_rotations_total counter\n"
 	"nightclerk_rotations_total{tenant=\"docker-0123\"} 6\n"
 	"nightclerk_rotations_total{tenant=\"user-1000\"} 0\n"
+	"# HELP nightclerk_store_rows_total Rows that were written to the account book of model calls.\n"
+	"# TYPE nightclerk_store_rows_total counter\n"
+	"nightclerk_store_rows_total{tenant=\"docker-0123\"} 8\n"
+	"nightclerk_store_rows_total{tenant=\"user-1000\"} 0\n"
+	"# HELP nightclerk_store_rows_lost_total Rows that are missing in it.\n"
+	"# TYPE nightclerk_store_rows_lost_total counter\n"
+	"nightclerk_store_rows_lost_total{tenant=\"docker-0123\"} 9\n"
+	"nightclerk_store_rows_lost_total{tenant=\"user-1000\"} 0\n"
 	"# HELP nightclerk_findings_total Calls that were repeated, by finding and severity as first said.\n"
 	"# TYPE nightclerk_findings_total counter\n"
 	"nightclerk_findings_total{tenant=\"docker-0123\",finding=\"undecidable\",severity=\"none\"} 1\n"
@@ -124,7 +132,7 @@ static void fill(struct metrics_tenant tenants[2], struct metrics *metrics)
 	struct metrics_tenant *first = &tenants[0];
 
 	*first = (struct metrics_tenant){.name = BYTES("docker-0123"), .calls = 7, .mutating = 3, .accepted_bytes = UINT64_MAX,
-					 .open_calls = 1, .unwritten_bytes = 4, .lost_line_bytes = 5, .rotations = 6};
+					 .open_calls = 1, .unwritten_bytes = 4, .lost_line_bytes = 5, .rotations = 6, .store_rows = 8, .store_rows_lost = 9};
 	first->findings[FINDING_UNDECIDABLE][SEVERITY_NULL] = 1;
 	first->findings[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_MEDIUM] = 1;
 	first->findings[FINDING_DUP_AFTER_TIMEOUT][SEVERITY_HIGH] = 2;
@@ -256,7 +264,7 @@ static void families_are_not_torn(void **state)
 		}
 		assert_non_null(strstr(line, current));
 	}
-	assert_int_equal(count, 27);
+	assert_int_equal(count, 29);
 	buffer_done(&out);
 }
 

@@ -512,6 +512,53 @@ static void an_idle_tenant_is_closed_and_may_come_back(void **state)
 	host_done(&host);
 }
 
+struct lives {
+	unsigned int born, ended;
+	char name[TENANT_NAME_BYTES + 1];
+};
+
+static void note_birth(void *context, struct tenant *tenant)
+{
+	struct lives *lives = context;
+
+	lives->born++;
+	assert_int_equal(tenant_gate(tenant)->requests, 0);
+	assert_null(tenant_attached(tenant));
+	tenant_attach(tenant, lives);
+	snprintf(lives->name, sizeof(lives->name), "%s", tenant_name(tenant));
+}
+
+static void note_end(void *context, const struct tenant *tenant, struct closing *closing)
+{
+	struct lives *lives = context;
+
+	lives->ended++;
+	assert_ptr_equal(tenant_attached(tenant), lives);
+	closing->has_store = true;
+	closing->store_lost = 3;
+}
+
+static void a_birth_is_told_before_the_first_call_and_an_end_before_the_summary(void **state)
+{
+	struct lives lives = {0};
+
+	(void)state;
+	host_start(&host, TENANT_SPLIT_CGROUP);
+	host.options.born = note_birth;
+	host.options.ending = note_end;
+	host.options.context = &lives;
+	host_open(&host);
+	assert_int_equal(lives.born, 0);
+	charge_once(&host.sandbox[0], "{}");
+	assert_int_equal(lives.born, 1);
+	assert_string_equal(lives.name, "cgroup-100");
+	host_finish(&host);
+	assert_int_equal(lives.ended, 1);
+	assert_int_equal(tenant_summary(host_tenant(&host, "cgroup-100", 0))->closing->store_lost, 3);
+	assert_true(tenant_says(host_tenant(&host, "cgroup-100", 0), "\"lost\":3"));
+	host_done(&host);
+}
+
 static void a_tenant_with_something_open_is_not_idle(void **state)
 {
 	struct sandbox *sandbox = &host.sandbox[0];
@@ -936,6 +983,7 @@ int main(void)
 		cmocka_unit_test(the_quietest_makes_room_and_says_so),
 		cmocka_unit_test(who_makes_tenants_without_end_closes_his_own),
 		cmocka_unit_test(an_idle_tenant_is_closed_and_may_come_back),
+		cmocka_unit_test(a_birth_is_told_before_the_first_call_and_an_end_before_the_summary),
 		cmocka_unit_test(a_tenant_with_something_open_is_not_idle),
 		cmocka_unit_test(who_holds_all_it_can_leaves_as_much),
 		cmocka_unit_test(who_calls_most_forgets_its_own),
