@@ -8,12 +8,10 @@
 
 #include <errno.h>
 
-bool bytes_equal_nocase(struct bytes a, struct bytes b)
+bool bytes_same_letters(const uint8_t *a, const uint8_t *b, size_t size)
 {
-	if (a.size != b.size)
-		return false;
-	for (size_t i = 0; i < a.size; i++)
-		if (ascii_lower(a.data[i]) != ascii_lower(b.data[i]))
+	for (size_t i = 0; i < size; i++)
+		if (a[i] != b[i] && ascii_lower(a[i]) != ascii_lower(b[i]))
 			return false;
 	return true;
 }

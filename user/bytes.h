@@ -40,7 +40,13 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
 }
 
 /* ASCII letters compare without case; every other byte as it is (RFC 9110 section 5.1). */
-bool bytes_equal_nocase(struct bytes a, struct bytes b);
+bool bytes_same_letters(const uint8_t *a, const uint8_t *b, size_t size);
+/* The same for slices. Inline, since the length tells most names apart. */
+static inline bool bytes_equal_nocase(struct bytes a, struct bytes b)
+{
+	return a.size == b.size && bytes_same_letters(a.data, b.data, a.size);
+}
+
 bool bytes_starts_with(struct bytes whole, struct bytes start);
 bool bytes_ends_with(struct bytes whole, struct bytes end);
 /* Without leading and trailing SP and HT (OWS, RFC 9110 section 5.6.3). */

@@ -11,10 +11,10 @@
 #include "canonical.h"
 #include "ascii.h"
 #include "canonical_order.h"
+#include "eight_bytes.h"
 #include "limits.h"
 #include "utf8.h"
 
-#include <endian.h>
 #include <limits.h>
 
 #define SLACK_BYTES 64
@@ -85,19 +85,13 @@ static void skip_space(struct reading *r)
 
 /* ---- strings ---- */
 
-#define EACH_BYTE(byte) (0x0101010101010101ULL * (byte))
-
 /* How many of the first eight bytes mean themselves: ASCII without quote, backslash, controls. */
 static size_t plain_bytes(uint64_t eight)
 {
-	uint64_t quote = eight ^ EACH_BYTE('"'), backslash = eight ^ EACH_BYTE('\\');
-	uint64_t special;
+	uint64_t controls = (eight - EACH_BYTE(0x20)) & ~eight;
 
-	/* The lowest bit found is exact; a borrow can only make false ones above it. */
-	special = ((quote - EACH_BYTE(1)) & ~quote) | ((backslash - EACH_BYTE(1)) & ~backslash);
-	special |= ((eight - EACH_BYTE(0x20)) & ~eight) | eight;
-	special &= EACH_BYTE(0x80);
-	return special ? (size_t)__builtin_ctzll(special) / 8 : 8;
+	return eight_first(eight_equal(eight, '"') | eight_equal(eight, '\\') |
+			   ((controls | eight) & EACH_BYTE(0x80)));
 }
 
 /* Copies plain bytes; the eight that are stored always fit into the slack. */

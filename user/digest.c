@@ -8,6 +8,7 @@
 #include "digest.h"
 #include "ascii.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <openssl/evp.h>
 
@@ -89,11 +90,9 @@ int digest_add(struct digest_state *state, struct bytes bytes)
 
 int digest_add_number(struct digest_state *state, uint64_t number)
 {
-	uint8_t bytes[8];
+	uint64_t bytes = htole64(number);
 
-	for (unsigned int i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (uint8_t)(number >> (8 * i));
-	return digest_add(state, (struct bytes){bytes, sizeof(bytes)});
+	return digest_add(state, (struct bytes){(const uint8_t *)&bytes, sizeof(bytes)});
 }
 
 int digest_add_field(struct digest_state *state, struct bytes bytes)

@@ -5,13 +5,28 @@
  * a prompt is mostly one long string.
  */
 #include "json_scan.h"
-#include "utf8.h"
 #include "ascii.h"
+#include "eight_bytes.h"
+#include "utf8.h"
 
 #include "limits.h"
 
 /* Most strings end within a few bytes, where a call of memchr() costs more than it saves. */
 #define SHORT_STRING_BYTES 32
+
+/* Where neither a quote nor a backslash has been met, at the latest where eight bytes are no longer left. */
+static const uint8_t *plain_end(const uint8_t *at, const uint8_t *stop)
+{
+	size_t plain = 8;
+
+	while (plain == 8 && stop - at >= 8) {
+		uint64_t eight = eight_bytes(at);
+
+		plain = eight_first(eight_equal(eight, '"') | eight_equal(eight, '\\'));
+		at += plain;
+	}
+	return at;
+}
 
 /* at is the opening quote; gives the byte after the closing one, or NULL. */
 static const uint8_t *skip_string(const uint8_t *at, const uint8_t *end)
@@ -21,8 +36,9 @@ static const uint8_t *skip_string(const uint8_t *at, const uint8_t *end)
 	at++;
 	while (at < end) {
 		stop = end - at > SHORT_STRING_BYTES ? at + SHORT_STRING_BYTES : end;
+		at = plain_end(at, stop);
 		while (at < stop && *at != '"')
-			at += *at == '\\' ? 2 : 1;
+			at = plain_end(at + (*at == '\\' ? 2 : 1), stop);
 		if (at >= end)
 			break;
 		if (at < stop)

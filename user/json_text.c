@@ -7,9 +7,10 @@
  */
 #include "json_text.h"
 
-#include <errno.h>
-
+#include "eight_bytes.h"
 #include "utf8.h"
+
+#include <errno.h>
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -26,18 +27,22 @@ int json_writer_error(const struct json_writer *writer)
 	return writer->error;
 }
 
-/* Room for size bytes at the end of the buffer, or NULL once an error sticks. */
-static uint8_t *room_for(struct json_writer *writer, size_t size)
+uint8_t *json_make_room(struct json_writer *writer, size_t size)
 {
 	struct buffer *out = writer->out;
 
-	if (writer->error)
-		return NULL;
-	if (out->capacity - out->size < size) {
+	if (!writer->error)
 		writer->error = buffer_reserve(out, size);
-		if (writer->error)
-			return NULL;
-	}
+	return writer->error ? NULL : out->data + out->size;
+}
+
+/* Room for size bytes at the end of the buffer, or NULL once an error sticks. */
+static uint8_t *room_for(struct json_writer *writer, size_t size)
+{
+	const struct buffer *out = writer->out;
+
+	if (writer->error || out->capacity - out->size < size)
+		return json_make_room(writer, size);
 	return out->data + out->size;
 }
 
@@ -117,23 +122,6 @@ void json_array_close(struct json_writer *writer)
 	writer->comma = true;
 }
 
-void json_name(struct json_writer *writer, const char *key, size_t size)
-{
-	uint8_t *room = room_for(writer, size + 4);
-
-	if (!room)
-		return;
-	if (writer->comma)
-		*room++ = ',';
-	*room++ = '"';
-	memcpy(room, key, size);
-	room += size;
-	*room++ = '"';
-	*room++ = ':';
-	writer->out->size = (size_t)(room - writer->out->data);
-	writer->comma = false;
-}
-
 static void append_escape(struct json_writer *writer, uint8_t byte)
 {
 	char escape[6] = {'\\', 'u', '0', '0', hex_digits[byte >> 4], hex_digits[byte & 15]};
@@ -146,8 +134,6 @@ static bool is_plain(uint8_t byte)
 {
 	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
 }
-
-#define EACH_BYTE(byte) (0x0101010101010101ULL * (byte))
 
 /* Not zero where one of eight bytes is zero; a byte over 0x7f may be taken for one. */
 static uint64_t zero_byte(uint64_t eight)

@@ -24,9 +24,29 @@ void json_object_open(struct json_writer *writer);
 void json_object_close(struct json_writer *writer);
 void json_array_open(struct json_writer *writer);
 void json_array_close(struct json_writer *writer);
-/* key needs no escapes. */
-void json_name(struct json_writer *writer, const char *key, size_t size);
-/* Inline, so that the compiler counts the letters of a literal. */
+/* Room for size more bytes, or NULL: then the error sticks. */
+uint8_t *json_make_room(struct json_writer *writer, size_t size);
+
+/* key needs no escapes. Inline, as json_key() is, so that a literal is copied by a few stores of known size. */
+static inline void json_name(struct json_writer *writer, const char *key, size_t size)
+{
+	struct buffer *out = writer->out;
+	uint8_t *room = out->data + out->size;
+
+	if (writer->error || out->capacity - out->size < size + 4)
+		room = json_make_room(writer, size + 4);
+	if (!room)
+		return;
+	*room = ',';
+	room += writer->comma;
+	room[0] = '"';
+	memcpy(room + 1, key, size);
+	room[size + 1] = '"';
+	room[size + 2] = ':';
+	out->size = (size_t)(room + size + 3 - out->data);
+	writer->comma = false;
+}
+
 static inline void json_key(struct json_writer *writer, const char *key)
 {
 	json_name(writer, key, strlen(key));

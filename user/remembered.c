@@ -6,6 +6,8 @@
 #include "remembered.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define BLOCK_BYTES (64 * 1024 - 64)
 
@@ -67,12 +69,26 @@ static size_t bytes_of(size_t digests)
 	return (bytes + 7) & ~(size_t)7;
 }
 
+/*
+ * Every page of a block is going to be written: one call maps them all (Linux 5.14; madvise(2)), where each would
+ * cost a fault of its own. An older kernel refuses, and the faults come.
+ */
+static void map_now(void *memory, size_t size)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = ((uintptr_t)memory + page - 1) & ~(page - 1);
+	uintptr_t end = ((uintptr_t)memory + size) & ~(page - 1);
+
+	if (end > start)
+		madvise((void *)start, end - start, MADV_POPULATE_WRITE);
+}
+
 static int add_block(struct remembered *remembered)
 {
 	struct attempt_block *block = remembered_resize(remembered, NULL, 0, BLOCK_BYTES);
 
 	if (!block)
 		return -ENOMEM;
+	map_now(block, BLOCK_BYTES);
 	*block = (struct attempt_block){0};
 	if (remembered->newest)
 		remembered->newest->next = block;

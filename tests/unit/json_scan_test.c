@@ -252,6 +252,28 @@ static void reads_no_byte_past_a_text_that_is_cut_anywhere(void **state)
 	}
 }
 
+/* Strings are skipped by eight bytes, then by memchr(): a quote is told from an escaped one wherever it stands. */
+static void ends_a_string_at_its_own_quote_wherever_that_stands(void **state)
+{
+	static const char *const middles[] = {"", "\\\"", "\\\\", "\\\\\\\"", "\"\xa2\xdc" + 1};
+	char text[128];
+
+	(void)state;
+	for (size_t m = 0; m < sizeof(middles) / sizeof(middles[0]); m++)
+		for (int before = 0; before < 44; before++)
+			for (int after = 0; after < 12; after++) {
+				size_t size = 2 + strlen(middles[m]) + (size_t)(before + after);
+				struct bytes found;
+
+				snprintf(text, sizeof(text), "{\"a\":\"%.*s%s%.*s\",\"b\":\"\"}", before,
+					 "!!#!!#!!#!!#!!#!!#!!#!!#!!#!!#!!#!!#!!#!!#!!#", middles[m], after,
+					 "[[[[[[[[[[[[");
+				found = json_scan_member(text_of(text), "a");
+				assert_int_equal(found.size, size);
+				assert_ptr_equal(found.data, text + 5);
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +285,7 @@ int main(void)
 		cmocka_unit_test(goes_as_deep_as_the_limit_and_no_deeper),
 		cmocka_unit_test(compares_what_strings_say_not_how_they_are_spelt),
 		cmocka_unit_test(cuts_a_long_string_at_a_whole_character),
+		cmocka_unit_test(ends_a_string_at_its_own_quote_wherever_that_stands),
 		cmocka_unit_test(reads_no_byte_past_a_text_that_is_cut_anywhere),
 	};
 
