@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Two locks. `lock` is of the queues, and is held for moments. `files` is of the
- * open stores, and is held while one is written: by the thread, or by who reads
- * earlier attempts. Who holds one never takes the other.
- *
- * A file is opened once in this process: a second descriptor of it, closed, would
- * take the locks of the first one away (fcntl(2)).
- */
-#include "stores.h"
+/* The queues of many stores, and the thread that empties them by turns. */
+#include "stores_private.h"
 #include "clock.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,139 +11,9 @@
 #include <time.h>
 #include <utlist.h>
 
-#define BUSY_MS 100			    /* then the others have their turn */
-#define RETRY_NS (1000 * 1000 * 1000ULL)    /* of what may be over soon */
+#define RETRY_NS (1000 * 1000 * 1000ULL) /* of what may be over soon */
 #define HOPELESS_NS (60 * 1000 * 1000 * 1000ULL)
 #define LOOK_NS (60 * 1000 * 1000 * 1000ULL) /* for stores that are due to be swept */
-#define SWEEP_NS (3600 * 1000000000LL)
-
-struct stored {
-	char *path;
-	struct store_run run;
-	/* under lock */
-	struct buffer queue;
-	struct buffer batch; /* the thread's own while busy */
-	bool busy, left;
-	bool has_calls;	   /* something else than that there is a run: worth a file */
-	uint64_t retry_ns; /* no sooner; CLOCK_MONOTONIC */
-	int err;	   /* of the last batch */
-	int said_err;
-	struct stored_counts counts;
-	char reason[STORE_REASON_MAX];
-	struct stored *prev, *next;
-	/* under files */
-	struct store *store; /* NULL = not open */
-	/* the thread's */
-	int64_t next_sweep_ns; /* 0 = there was no row yet */
-};
-
-struct stores {
-	struct stores_options options;
-	pthread_t thread;
-	pthread_mutex_t lock, files;
-	pthread_cond_t work, progress;
-	struct stored *list; /* the one whose turn it is first */
-	size_t waiting_bytes;
-	bool give_up; /* what cannot be written at once is lost */
-	bool reopen, over;
-	struct stored *open[STORES_OPEN_MAX]; /* the one used longest ago first */
-	size_t open_count;
-};
-
-/* ---- files; `files` is held ---- */
-
-static void close_file(struct stores *stores, struct stored *stored)
-{
-	size_t at = 0;
-
-	if (!stored->store)
-		return;
-	while (stores->open[at] != stored)
-		at++;
-	stores->open_count--;
-	memmove(&stores->open[at], &stores->open[at + 1], (stores->open_count - at) * sizeof(stored));
-	store_tidy(stored->store); /* what is in its log belongs to this file, not to one that takes its name */
-	store_close(stored->store);
-	stored->store = NULL;
-}
-
-static void close_all(struct stores *stores)
-{
-	while (stores->open_count)
-		close_file(stores, stores->open[0]);
-}
-
-/* A tenant that has ended and whose rows wait, while one of its name has come. */
-static void close_namesake(struct stores *stores, const struct stored *stored)
-{
-	for (size_t i = 0; i < stores->open_count; i++)
-		if (strcmp(stores->open[i]->path, stored->path) == 0) {
-			close_file(stores, stores->open[i]);
-			return;
-		}
-}
-
-/* Opens it if it is not, and makes it the one used last. 0, or -errno with reason filled. */
-static int open_file(struct stores *stores, struct stored *stored, bool create, char *reason)
-{
-	const struct store_options options = {
-		.path = stored->path, .owner = {(uid_t)-1, (gid_t)-1}, .create = create, .small = true, .busy_ms = BUSY_MS};
-	struct store *store = NULL;
-	size_t at = 0;
-	int err;
-
-	if (stored->store && store_has_moved(stored->store))
-		close_file(stores, stored);
-	if (stored->store) {
-		while (stores->open[at] != stored)
-			at++;
-		memmove(&stores->open[at], &stores->open[at + 1], (stores->open_count - 1 - at) * sizeof(stored));
-		stores->open[stores->open_count - 1] = stored;
-		return 0;
-	}
-	close_namesake(stores, stored);
-	if (stores->open_count == STORES_OPEN_MAX)
-		close_file(stores, stores->open[0]);
-	err = store_open(&options, &store, reason);
-	if (err)
-		return err;
-	stored->store = store;
-	stores->open[stores->open_count++] = stored;
-	return 0;
-}
-
-/* True where it is worth another try on the same open file. */
-static bool file_is_sound(int err)
-{
-	return !err || err == -EBUSY || err == -EINVAL;
-}
-
-static int write_file(struct stores *stores, struct stored *stored, uint64_t *ret_rows, char *reason)
-{
-	int err = open_file(stores, stored, true, reason);
-
-	if (err)
-		return err;
-	err = store_book(stored->store, &stored->run, &stored->batch, ret_rows);
-	if (err)
-		snprintf(reason, STORE_REASON_MAX, "%s", store_reason(stored->store));
-	if (!file_is_sound(err))
-		close_file(stores, stored);
-	return err;
-}
-
-/* What goes wrong is tried again an hour later. */
-static void sweep_file(struct stores *stores, struct stored *stored)
-{
-	struct store_world world = {.now_ns = clock_wall_ns()};
-	struct store_swept swept;
-	char reason[STORE_REASON_MAX];
-
-	memcpy(world.boot, stores->options.boot, sizeof(world.boot));
-	stored->next_sweep_ns = world.now_ns + SWEEP_NS;
-	if (open_file(stores, stored, false, reason) == 0)
-		store_sweep(stored->store, &world, stores->options.ttl_ns, &swept);
-}
 
 /* ---- the thread; `lock` is held but while a file is written ---- */
 
@@ -216,9 +78,9 @@ static void write_batch(struct stores *stores, struct stored *stored)
 	pthread_mutex_unlock(&stores->lock);
 
 	pthread_mutex_lock(&stores->files);
-	err = write_file(stores, stored, &rows, reason);
+	err = stores_write_file(stores, stored, &rows, reason);
 	if (!err && clock_wall_ns() >= stored->next_sweep_ns)
-		sweep_file(stores, stored);
+		stores_sweep_file(stores, stored);
 	pthread_mutex_unlock(&stores->files);
 
 	pthread_mutex_lock(&stores->lock);
@@ -245,7 +107,7 @@ static void forget(struct stores *stores, struct stored *stored)
 	DL_DELETE(stores->list, stored);
 	pthread_mutex_unlock(&stores->lock);
 	pthread_mutex_lock(&stores->files);
-	close_file(stores, stored);
+	stores_close_file(stores, stored);
 	pthread_mutex_unlock(&stores->files);
 	free_stored(stored);
 	pthread_mutex_lock(&stores->lock);
@@ -256,7 +118,7 @@ static void reopen_files(struct stores *stores)
 	stores->reopen = false;
 	pthread_mutex_unlock(&stores->lock);
 	pthread_mutex_lock(&stores->files);
-	close_all(stores);
+	stores_close_all(stores);
 	pthread_mutex_unlock(&stores->files);
 	pthread_mutex_lock(&stores->lock);
 }
@@ -297,7 +159,7 @@ static void sweep_those_that_rest(struct stores *stores)
 			stored->busy = true;
 			pthread_mutex_unlock(&stores->lock);
 			pthread_mutex_lock(&stores->files);
-			sweep_file(stores, stored);
+			stores_sweep_file(stores, stored);
 			pthread_mutex_unlock(&stores->files);
 			pthread_mutex_lock(&stores->lock);
 			stored->busy = false;
@@ -399,7 +261,7 @@ int stores_past_attempts(struct stores *stores, struct stored *stored, int64_t s
 	int err;
 
 	pthread_mutex_lock(&stores->files);
-	err = open_file(stores, stored, false, reason);
+	err = stores_open_file(stores, stored, false, reason);
 	if (!err) {
 		err = store_past_attempts(stored->store, since_ns, max, each, context);
 		if (err)
@@ -536,7 +398,7 @@ void stores_free(struct stores *stores)
 	pthread_cond_signal(&stores->work);
 	pthread_mutex_unlock(&stores->lock);
 	pthread_join(stores->thread, NULL);
-	close_all(stores);
+	stores_close_all(stores);
 	DL_FOREACH_SAFE(stores->list, stored, next)
 		free_stored(stored);
 	pthread_mutex_destroy(&stores->lock);

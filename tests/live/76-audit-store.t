@@ -81,8 +81,8 @@ class Stores:
     def path(self, tenant):
         return os.path.join(self.directory, tenant + ".db")
 
-    def audit(self, *options, directory="audit"):
-        return Audit(self.live, *ALL, "--db", self.directory, *options, directory=directory)
+    def audit(self, *options, **more):
+        return Audit(self.live, *ALL, "--db", self.directory, *options, **more)
 
     def ask_model(self, *prompts):
         with open(self.client, encoding="utf-8") as file:
@@ -260,6 +260,24 @@ def account_of(_):
         except KeyError:
             continue
     raise AssertionError("neither nightclerk nor nobody")
+
+
+@fact
+def a_full_disk_costs_rows_of_the_store_and_no_line_of_the_ledger(live):
+    stores = Stores(live)
+    small = live.path("small")
+    os.mkdir(small)
+    stores.directory = os.path.join(small, "stores")
+    mount = 'mount -t tmpfs -o size=200k none "$0" && exec "$@"'
+    audit = stores.audit(prefix=("unshare", "--mount", "sh", "-c", mount, small))
+    stores.ask_model(*(f"prompt {i}" for i in range(400)))
+    audit.wait_for_lines("all", 400)
+    status, said = audit.stop()
+    equal(status, 0, f"exit status: {said}")
+    equal(len(audit.lines("all")), 400, "ledger lines")
+    contains(said, "make room on the disk; its rows are kept in memory and tried again, continuing\n", "stderr")
+    contains(said, " missing in the stores\n", "stderr")
+    check(audit.lines("all", "events.jsonl")[-1]["store"]["lost"] > 0, "no row was lost on a full disk")
 
 
 @fact

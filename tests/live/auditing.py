@@ -30,13 +30,13 @@ def is_alive(pid):
 class Audit:
     """Starts one and waits until it says that it is ready."""
 
-    def __init__(self, live, *options, directory="audit", wait=True):
+    def __init__(self, live, *options, directory="audit", wait=True, prefix=()):
         self.live = live
         self.directory = live.path(directory)
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         path = live.path(f"notify-{len(live.processes)}")
         self.notify.bind(path)
-        self.process = live.nightclerk(["audit", "--directory", self.directory, *options],
+        self.process = live.nightclerk(["audit", "--directory", self.directory, *options], prefix,
                                        env={**os.environ, "NOTIFY_SOCKET": path})
         if wait:
             self.wait_for("READY=1")
