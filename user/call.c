@@ -12,12 +12,14 @@ static const uint8_t v4_mapped[12] = {[10] = 0xff, [11] = 0xff};
 /* Decimal digits and a NUL at text; returns where the NUL is. By hand: this runs for every call. */
 static char *put_decimal(char *text, unsigned int value)
 {
-	unsigned int scale = 1;
+	char digits[10];
+	size_t first = sizeof(digits);
 
-	while (value / scale >= 10)
-		scale *= 10;
-	for (; scale; scale /= 10)
-		*text++ = (char)('0' + value / scale % 10);
+	do
+		digits[--first] = (char)('0' + value % 10); /* by a constant: no division */
+	while (value /= 10);
+	while (first < sizeof(digits))
+		*text++ = digits[first++];
 	*text = 0;
 	return text;
 }

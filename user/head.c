@@ -69,10 +69,8 @@ static int keep(struct head_reader *reader, struct bytes text, size_t *size)
 		reader->head.cut = true;
 		return 0;
 	}
-	if (buffer_reserve(&reader->text, text.size) < 0)
+	if (buffer_append(&reader->text, text) < 0)
 		return refuse(reader, "out of memory");
-	memcpy(reader->text.data + reader->text.size, text.data, text.size);
-	reader->text.size += text.size;
 	*size += text.size;
 	return 0;
 }

@@ -14,6 +14,15 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
+/* Two digits for one look: 00 to 99, and 00 to ff. */
+#define TEN(tens) tens "0" tens "1" tens "2" tens "3" tens "4" tens "5" tens "6" tens "7" tens "8" tens "9"
+#define SIXTEEN(high) TEN(high) high "a" high "b" high "c" high "d" high "e" high "f"
+static const char decimal_pairs[] = TEN("0") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") TEN("6") TEN("7") TEN("8")
+				    TEN("9");
+static const char hex_pairs[] = SIXTEEN("0") SIXTEEN("1") SIXTEEN("2") SIXTEEN("3") SIXTEEN("4") SIXTEEN("5")
+				SIXTEEN("6") SIXTEEN("7") SIXTEEN("8") SIXTEEN("9") SIXTEEN("a") SIXTEEN("b")
+				SIXTEEN("c") SIXTEEN("d") SIXTEEN("e") SIXTEEN("f");
+
 /* Longest number: sign, 20 digits, point, 6 decimals. */
 #define NUMBER_MAX 32
 
@@ -231,6 +240,10 @@ void json_text(struct json_writer *writer, const char *text)
 /* Writes the digits in front of end, at least min_digits of them; returns where they start. */
 static char *digits_before(char *end, uint64_t value, int min_digits)
 {
+	for (; value >= 100; value /= 100, min_digits -= 2) {
+		end -= 2;
+		memcpy(end, decimal_pairs + 2 * (value % 100), 2);
+	}
 	while (value || min_digits > 0) {
 		*--end = (char)('0' + value % 10);
 		value /= 10;
@@ -310,10 +323,8 @@ void json_hex(struct json_writer *writer, const uint8_t *bytes, size_t byte_coun
 	if (!room)
 		return;
 	*room++ = '"';
-	for (size_t i = 0; i < byte_count; i++) {
-		*room++ = (uint8_t)hex_digits[bytes[i] >> 4];
-		*room++ = (uint8_t)hex_digits[bytes[i] & 15];
-	}
+	for (size_t i = 0; i < byte_count; i++, room += 2)
+		memcpy(room, hex_pairs + 2 * (size_t)bytes[i], 2);
 	*room++ = '"';
 	end_value(writer, room);
 }

@@ -3,6 +3,7 @@
  * The JSON writer: commas, escapes, numbers at their ends, and what happens
  * when there is no memory.
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -184,6 +185,35 @@ static void cuts_times_and_never_rounds_them(void **state)
 		    "101.234,0.005,0.000,-2.500]");
 }
 
+/* Both go out by two digits at a time: each pair, and each count of digits, against printf. */
+static void writes_each_byte_and_each_number_as_printf_does(void **state)
+{
+	struct buffer out = {0};
+	struct json_writer writer;
+	char expected[64];
+	uint64_t value = 1;
+
+	(void)state;
+	for (unsigned int i = 0; i < 256 + 20 * 3; i++) {
+		uint8_t byte = (uint8_t)i;
+		uint64_t number = i < 256 ? i : value + i % 3 - 1;
+
+		buffer_clear(&out);
+		json_writer_init(&writer, &out);
+		json_hex(&writer, &byte, 1);
+		json_unsigned(&writer, number);
+		json_milliseconds(&writer, (int64_t)(number % 10000000) * 1000);
+		assert_int_equal(json_writer_error(&writer), 0);
+		snprintf(expected, sizeof(expected), "\"%02x\",%" PRIu64 ",%" PRIu64 ".%03" PRIu64, byte, number,
+			 number % 10000000 / 1000, number % 1000);
+		assert_int_equal(out.size, strlen(expected));
+		assert_memory_equal(out.data, expected, out.size);
+		if (i >= 256 && i % 3 == 0)
+			value *= 10;
+	}
+	buffer_done(&out);
+}
+
 static void writes_hex_and_raw_text_as_values(void **state)
 {
 	static const uint8_t bytes[] = {0x00, 0x0f, 0xa0, 0xff};
@@ -249,6 +279,7 @@ int main(void)
 		cmocka_unit_test(writes_null_for_no_text),
 		cmocka_unit_test(writes_whole_numbers_to_their_ends),
 		cmocka_unit_test(cuts_times_and_never_rounds_them),
+		cmocka_unit_test(writes_each_byte_and_each_number_as_printf_does),
 		cmocka_unit_test(writes_hex_and_raw_text_as_values),
 		cmocka_unit_test(keeps_the_first_error_and_writes_nothing_after_it),
 		cmocka_unit_test(decodes_code_points_with_their_length),
