@@ -45,6 +45,16 @@ ENTERED_BY = {
 }
 
 
+FOUND = 10  # exit code of a run with findings, which equal bodies are
+
+
+def replay(command, **options):
+    done = subprocess.run(command, check=False, **options)
+    if done.returncode not in (0, FOUND):
+        raise subprocess.CalledProcessError(done.returncode, command)
+    return done
+
+
 def record(directory, count, shape):
     path = os.path.join(directory, f"{count}{'-'.join(shape)}.rec")
     if not os.path.exists(path):
@@ -56,8 +66,8 @@ def profile(path, rounds):
     """The round in which the stages together took least."""
     best = None
     for _ in range(rounds):
-        done = subprocess.run([NIGHTCLERK, "replay", path, "--profile", "--json", "--ledger", "/dev/null"],
-                              stdout=subprocess.PIPE, check=True, text=True)
+        done = replay([NIGHTCLERK, "replay", path, "--profile", "--json", "--ledger", "/dev/null"],
+                      stdout=subprocess.PIPE, text=True)
         told = {stage["stage"]: stage["ns_per_exchange"] for stage in json.loads(done.stdout)["stages"]}
         if best is None or sum(told.values()) < sum(best.values()):
             best = told
@@ -66,8 +76,8 @@ def profile(path, rounds):
 
 def instructions(directory, path, count):
     out = os.path.join(directory, "callgrind.out")
-    subprocess.run(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", NIGHTCLERK, "replay", path,
-                    "--ledger", "/dev/null", "--quiet"], check=True, stderr=subprocess.DEVNULL)
+    replay(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", NIGHTCLERK, "replay", path,
+            "--ledger", "/dev/null", "--quiet"], stderr=subprocess.DEVNULL)
     text = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--auto=no", "--threshold=100", out],
                           stdout=subprocess.PIPE, check=True, text=True).stdout
     taken = {}
