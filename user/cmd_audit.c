@@ -16,6 +16,20 @@ static int check_config(const struct command_line *line)
 	return 0;
 }
 
+/* Whose share of the rings is whose: who has a ledger of his own has one. */
+static enum capture_fair fair_of(enum tenant_split split)
+{
+	switch (split) {
+	case TENANT_SPLIT_CGROUP:
+		return CAPTURE_FAIR_CGROUP;
+	case TENANT_SPLIT_UID:
+		return CAPTURE_FAIR_UID;
+	case TENANT_SPLIT_NONE:
+		break;
+	}
+	return CAPTURE_FAIR_NONE;
+}
+
 static int audit(const struct command_line *line)
 {
 	struct monitor_options options = {
@@ -38,6 +52,7 @@ static int audit(const struct command_line *line)
 	options.judge.window_across_s = WINDOW_ACROSS_S;
 	options.judge.fresh_s = WINDOW_S;
 	options.capture.scope = CAPTURE_ALL;
+	options.capture.fair = fair_of(options.split);
 	options.capture.host_wide = !line->audit.netns_only;
 	snprintf(options.scope, sizeof(options.scope), "%s", line->audit.netns_only ? "this network namespace" : "this host");
 	if (drop_rights_find(line->user, &options.account, reason)) {

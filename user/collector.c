@@ -243,7 +243,9 @@ int collector_run(const struct collector_options *options)
 		fprintf(stderr, "nightclerk: %s\n", reason);
 		return 1;
 	}
-	collector.written_ns = clock_monotonic_ns();
+	/* What an earlier life left in the rings is written when this one has written it. */
+	collector.written_ns = options->gap.until_ns ? options->gap.from_ns : clock_monotonic_ns();
+	feed_counters(&collector, clock_monotonic_ns()); /* before the first record: what that one had counted is none of this one's */
 	collector_say(&collector, MONITOR_READY, (struct bytes){});
 	while (!collector.finish && !collector.monitor_gone) {
 		poll(fds, sizeof(fds) / sizeof(fds[0]), OBSERVER_PERIOD_MS);

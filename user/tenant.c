@@ -113,7 +113,7 @@ static void refresh_counters(struct tenant *tenant, const struct counters *all)
 
 void tenant_feed_counters(struct tenants *tenants, struct tenant *tenant, uint64_t now_ns)
 {
-	if (tenants->options.split == TENANT_SPLIT_NONE)
+	if (tenants->options.split == TENANT_SPLIT_NONE && !tenants->pipeline.gap)
 		tenant->counters = tenants->counters;
 	else
 		refresh_counters(tenant, &tenants->counters);

@@ -334,18 +334,23 @@ static void feed_wire(struct tenants *tenants, const struct input *input)
 
 static void feed_counters(struct tenants *tenants, const struct counters *counters, uint64_t now_ns)
 {
+	if (!tenants->counters_ns && tenants->pipeline.gap)
+		for (struct tenant *tenant = tenants->names; tenant; tenant = tenant->hh.next)
+			tenant->counters_at_birth = *counters; /* of an earlier life */
 	tenants->counters = *counters;
 	tenants->counters_ns = now_ns;
 	for (struct tenant *tenant = tenants->names; tenant; tenant = tenant->hh.next)
 		tenant_feed_counters(tenants, tenant, now_ns);
 }
 
-/* Bytes that no tenant knows of may have been anybody's. */
+/* Bytes that no tenant knows of may have been anybody's. After a gap some are those of an earlier life, as was said. */
 static void compare_bytes(struct tenants *tenants)
 {
 	uint64_t bytes = tenants->gone_bytes;
 	struct tenant *tenant;
 
+	if (tenants->pipeline.gap)
+		return;
 	DL_FOREACH(tenants->list, tenant)
 		bytes += tenant->counters.value[WIRE_COUNTER_ACCEPTED_BYTES];
 	if (bytes == tenants->counters.value[WIRE_COUNTER_ACCEPTED_BYTES])
@@ -389,6 +394,29 @@ static void feed_split(struct tenants *tenants, const struct input *input)
 	}
 }
 
+/* The kernel's sums are also of what an earlier life has read: here those of this one are found flow by flow. */
+static void count_after_gap(struct tenants *tenants, const struct wire_event *event)
+{
+	struct tenant_flow *flow;
+
+	if (!event->flow)
+		return;
+	flow = tenant_flows_find(&tenants->flows, event);
+	if (!flow) {
+		lost(tenants, -ENOMEM);
+		return;
+	}
+	tenant_flow_count(flow, event, &tenants->list->counters);
+	tenant_flows_settle(&tenants->flows, flow, event);
+}
+
+static void feed_only(struct tenants *tenants, const struct input *input)
+{
+	if (tenants->pipeline.gap && input->kind == INPUT_WIRE)
+		count_after_gap(tenants, input->wire.event);
+	feed_all(tenants, input);
+}
+
 int tenants_feed(struct tenants *tenants, const struct input *input)
 {
 	tenants->tenant_lost = false;
@@ -399,7 +427,7 @@ int tenants_feed(struct tenants *tenants, const struct input *input)
 	else if (input->kind == INPUT_CLOSING)
 		close_all(tenants, &input->closing, input->now_ns);
 	else if (tenants->options.split == TENANT_SPLIT_NONE)
-		feed_all(tenants, input);
+		feed_only(tenants, input);
 	else
 		feed_split(tenants, input);
 	return tenants->memory_lost || tenants->tenant_lost ? -ENOMEM : 0;

@@ -27,10 +27,20 @@ def is_alive(pid):
         return False
 
 
+def is_collector(pid):
+    """One that lives and has given its rights away."""
+    try:
+        status = status_of(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status["State"][0] != "Z" and (status["Name"], status["Seccomp"]) == ("clerk-collector", "2")
+
+
 class Audit:
     """Starts one and waits until it says that it is ready."""
 
-    def __init__(self, live, *options, directory="audit", wait=True, prefix=()):
+    def __init__(self, live, *options, directory="audit", prefix=(), wait=True):
+        """prefix: a command that becomes the one that follows it."""
         self.live = live
         self.directory = live.path(directory)
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -58,8 +68,7 @@ class Audit:
         found = []
 
         def look():
-            found[:] = [child for child in children_of(self.process.pid)
-                        if status_of(child)["Name"] == "clerk-collector" and status_of(child)["Seccomp"] == "2"]
+            found[:] = [child for child in children_of(self.process.pid) if is_collector(child)]
             return found
         wait_until(look, "a collector without rights")
         return found[0]
@@ -78,6 +87,17 @@ class Audit:
                 return False
         wait_until(look, f"{count} lines in {name}/{file}")
         return self.lines(name, file)
+
+    def files(self, name, file="call_ledger.jsonl"):
+        """The lines of that name, those set aside, too."""
+        folder = os.path.join(self.directory, name)
+        return [line for entry in os.listdir(folder) if entry.startswith(file) for line in read_lines(os.path.join(folder, entry))]
+
+    def findings(self, name):
+        return [event["finding"] for event in self.files(name, "events.jsonl") if event["kind"] == "finding"]
+
+    def summaries(self, name):
+        return [event for event in self.files(name, "events.jsonl") if event["kind"] == "summary"]
 
     def stop(self, number=signal.SIGTERM):
         """(exit status, what was said on stderr)"""

@@ -366,6 +366,40 @@ static void a_loss_of_anyone_counts_against_all_that_live(void **state)
 	host_done(&host);
 }
 
+/* The kernel counts on across the lives of collectors. */
+static void after_a_gap_the_counts_of_an_earlier_life_are_not_this_ones(void **state)
+{
+	static const struct run_gap gap = {.from_ns = 1, .until_ns = 2, .cause = "the collector was killed"};
+	static const struct {
+		enum tenant_split split;
+		const char *name;
+	} splits[] = {{TENANT_SPLIT_NONE, "all"}, {TENANT_SPLIT_CGROUP, "cgroup-100"}, {TENANT_SPLIT_UID, "uid-1000"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(splits) / sizeof(splits[0]); i++) {
+		struct tenant *tenant;
+
+		host_start(&host, splits[i].split);
+		host.pipeline.gap = &gap;
+		host_open(&host);
+		host.accepted = 5000;
+		host.counters.value[WIRE_COUNTER_LIFECYCLE_LOST] = 7;
+		host.counters.value[WIRE_COUNTER_LOST_BYTES + WIRE_CAUSE_RING_FULL] = 70;
+		host.counters.recursion_misses = 9;
+		host_count(&host);
+		charge_once(&host.sandbox[0], "{}");
+		host.counters.value[WIRE_COUNTER_STALE_CALLS] = 3;
+		host_finish(&host);
+		tenant = host_tenant(&host, splits[i].name, 0);
+		assert_int_equal(tenant_summary(tenant)->incomplete_count, 1);
+		assert_true(tenant_cannot_tell(tenant, "the collector was started again"));
+		assert_int_equal(tenant_summary(tenant)->accepted_bytes, tenant_totals(tenant).message_bytes);
+		assert_int_equal(tenant_counters(tenant)->value[WIRE_COUNTER_STALE_CALLS], 3);
+		assert_int_equal(tenant_counters(tenant)->value[WIRE_COUNTER_LOST_BYTES + WIRE_CAUSE_RING_FULL], 0);
+		host_done(&host);
+	}
+}
+
 static void bytes_of_nobody_count_against_all(void **state)
 {
 	(void)state;
@@ -978,6 +1012,7 @@ int main(void)
 		cmocka_unit_test(a_loss_counts_against_its_tenant_alone),
 		cmocka_unit_test(a_gap_that_no_event_tells_of_is_counted),
 		cmocka_unit_test(a_loss_of_anyone_counts_against_all_that_live),
+		cmocka_unit_test(after_a_gap_the_counts_of_an_earlier_life_are_not_this_ones),
 		cmocka_unit_test(bytes_of_nobody_count_against_all),
 		cmocka_unit_test(beyond_max_there_is_others),
 		cmocka_unit_test(the_quietest_makes_room_and_says_so),

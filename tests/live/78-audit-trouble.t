@@ -1,0 +1,297 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nightclerk audit` under load, killed, and given what it does not want, in a network namespace of its own."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+from auditing import Audit, is_alive, status_of
+from callers import Callers, done, order
+from harness import HANG_SECONDS, SLOW, check, contains, equal, fact, play, wait_until
+
+ALL = ("--netns-only", "--split", "none")
+BY_UID = ("--netns-only", "--split", "uid")
+COUNT = 50
+UIDS = range(64001, 64007)
+GAP = "the collector was started again: what the one before it had read and not written is missing"
+
+
+def ids_of(lines):
+    return [line["id"] for line in lines]
+
+
+def metrics_of(path):
+    with open(path, encoding="utf-8") as file:
+        lines = [line.rstrip("\n").rpartition(" ") for line in file if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def whole_lines(audit, name):
+    """What a reader has while it is written: lines with their end, of all files."""
+    folder = os.path.join(audit.directory, name)
+    for entry in sorted(os.listdir(folder)):
+        if entry.startswith("call_ledger"):
+            with open(os.path.join(folder, entry), "rb") as file:
+                yield from (json.loads(line) for line in file.read().splitlines(True) if line.endswith(b"\n"))
+
+
+def read_so_far(audit):
+    """What it has said on stderr by now."""
+    audit.said = getattr(audit, "said", b"")
+    os.set_blocking(audit.process.stderr.fileno(), False)
+    audit.said += audit.process.stderr.read() or b""
+    return audit.said
+
+
+@fact
+def who_floods_loses_his_own_and_nobody_elses(live):
+    audit = Audit(live, *BY_UID, "--metrics", live.path("audit.prom"), "--ring-size", "512K")
+    callers = Callers(live)
+    flooder = callers.flooder("64000")
+    others = [callers.caller(str(uid), COUNT) for uid in UIDS]
+    order(flooder)
+    audit.wait_for_lines("uid-64000", 20)
+    for caller in others:
+        order(caller)
+    equal([done(caller) for caller in others], [COUNT] * len(UIDS), "calls that were answered")
+    flooder.kill()
+    for uid in UIDS:
+        audit.wait_for_lines(f"uid-{uid}", COUNT)
+    status, said = audit.stop()
+    equal(status, 0, f"exit status; it said {said}")
+    metrics = metrics_of(live.path("audit.prom"))
+    for uid in UIDS:
+        name = f"uid-{uid}"
+        lines = audit.files(name)
+        equal(len(set(ids_of(lines))), COUNT, f"lines of {name}")
+        equal({line["uid"] for line in lines if "uid" in line} or {uid}, {uid}, f"whose they are in {name}")
+        equal(audit.findings(name), ["dup_after_success"] * (COUNT // 10), f"findings of {name}")
+        equal([name for name in metrics if f'tenant="{name}"' in name and "hole_bytes" in name], [], f"holes of {name}")
+    holes = {series: value for series, value in metrics.items() if series.startswith('nightclerk_hole_bytes_total{tenant="uid-64000"')}
+    print(f"# who floods: {len(audit.files('uid-64000'))} lines, {holes}", flush=True)
+    check(any('cause="share"' in series for series in holes), "who floods has lost nothing of his share")
+
+
+@fact
+def a_new_life_counts_anew_and_its_sums_add_up(live):
+    for options, name in ((ALL, "all"), (BY_UID, "uid-64001")):
+        audit = Audit(live, *options, directory=f"audit-{name}")
+        callers = Callers(live)
+        for life in (1, 2):
+            caller = callers.caller("64001", COUNT)
+            order(caller)
+            equal(done(caller), COUNT, "calls")
+            caller.stdin.close()
+            equal(caller.wait(timeout=HANG_SECONDS), 0, "exit status of the caller")
+            audit.wait_for_lines(name, life * COUNT)
+            if life == 1:
+                first = audit.collector
+                os.kill(first, signal.SIGKILL)
+                wait_until(lambda pid=first: not is_alive(pid), "the end of the collector")
+                check(audit.collector != first, "no other collector")
+        equal(audit.stop()[0], 0, "exit status")
+        lines = audit.files(name)
+        equal((len(lines), len(set(ids_of(lines)))), (2 * COUNT, 2 * COUNT), "lines, and different ids")
+        summaries = audit.summaries(name)
+        equal([summary["incomplete"] for summary in summaries], [[GAP]], f"what keeps {name} from telling")
+        equal(summaries[0]["bytes"]["accepted"], summaries[0]["bytes"]["in_messages"], "bytes")
+
+
+@fact
+def killed_under_load_no_line_that_was_read_is_lost_and_no_id_is_there_twice(live):
+    audit = Audit(live, *ALL, "--rotate-size", "16384", "--keep", "900", "--metrics", live.path("audit.prom"))
+    callers = Callers(live)
+    callers_of = [callers.caller("", 200) for _ in range(2)]
+    acknowledged = set()
+    for number in range(3):
+        for caller in callers_of:
+            order(caller)
+        audit.wait_for_lines("all", 1)
+        first = audit.collector
+        acknowledged.update(line["id"] for line in whole_lines(audit, "all"))
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda pid=first: not is_alive(pid), "the end of the collector")
+        equal([done(caller) for caller in callers_of], [200 * (number + 1)] * 2, "calls")
+        check(audit.collector != first, "no other collector")
+    acknowledged.update(line["id"] for line in whole_lines(audit, "all"))
+
+    def counted():
+        metrics = metrics_of(live.path("audit.prom"))
+        return metrics["nightclerk_gaps_total"], metrics["nightclerk_collector_restarts_total"]
+    wait_until(lambda: counted() == (3, 3), "three gaps and three restarts in the metrics")
+    collector = audit.collector
+    for caller in callers_of:
+        order(caller)
+    audit.process.kill()
+    audit.process.wait()
+    wait_until(lambda: not is_alive(collector), "the end of the collector")
+    for caller in callers_of:
+        done(caller)
+    again = Audit(live, *ALL)
+    order(callers_of[0])
+    done(callers_of[0])
+    status, said = again.stop()
+    equal(status, 0, "exit status")
+    contains(said, "ended unclean", "what the next one says")
+    ids = ids_of(audit.files("all"))
+    equal(len(ids), len(set(ids)), "different ids")
+    equal(acknowledged - set(ids), set(), "lines that were there and are not")
+    gaps = {event["cause"] for event in audit.files("all", "events.jsonl") if event["kind"] == "gap"}
+    equal(gaps, {"the collector was killed by signal 9 (Killed)"}, "gaps in the events")
+
+
+@fact
+def neither_the_collector_nor_a_tenant_opens_what_is_anothers(live):
+    os.chmod(live.directory, 0o755)
+    audit = Audit(live, *BY_UID)
+    callers = Callers(live)
+    for uid in UIDS[:2]:
+        caller = callers.caller(str(uid), 1)
+        order(caller)
+        done(caller)
+    for uid in UIDS[:2]:
+        audit.wait_for_lines(f"uid-{uid}", 1)
+    collector = int(status_of(audit.collector)["Uid"].split()[0])
+    paths = [os.path.join(audit.directory, f"uid-{uid}", file) for uid in UIDS[:2] for file in ("call_ledger.jsonl", "events.jsonl")]
+    for uid, forbidden in ((collector, paths), (UIDS[0], paths[2:]), (UIDS[1], paths[:2])):
+        for path in forbidden:
+            for mode in ("rb", "ab", "r+b"):
+                tried = subprocess.run([sys.executable, "-c", "import sys\ntry:\n open(*sys.argv[1:])\nexcept OSError as e:\n print(e.errno)",
+                                        path, mode], user=uid, group=uid, extra_groups=[], cwd="/", stdout=subprocess.PIPE,
+                                       timeout=HANG_SECONDS, check=True)
+                equal(tried.stdout, b"13\n", f"errno of open {mode} of {path} as {uid}")
+    equal(audit.stop()[0], 0, "exit status")
+
+
+@fact
+def a_disk_that_fills_and_comes_back_costs_no_line(live):
+    folder = live.path("disk")
+    os.mkdir(folder)
+    audit = Audit(live, *ALL, directory="disk/audit", prefix=[
+        "unshare", "--mount", "--propagation", "private", "sh", "-c",
+        'mount -t tmpfs -o size=256k none "$0" && exec "$@"', folder])
+    inside = f"/proc/{audit.process.pid}/root"
+    folder, audit.directory = inside + folder, inside + audit.directory
+    callers = Callers(live)
+    caller = callers.caller("", COUNT)
+    order(caller)
+    done(caller)
+    audit.wait_for_lines("all", COUNT)
+    with open(os.path.join(folder, "ballast"), "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            pass
+    for _ in range(3): # more than is left of the last page
+        order(caller)
+        done(caller)
+    wait_until(lambda: b"cannot write all/call_ledger.jsonl" in read_so_far(audit), "what it says of the disk")
+    os.unlink(os.path.join(folder, "ballast"))
+    lines = audit.wait_for_lines("all", 4 * COUNT)
+    equal((len(lines), len(set(ids_of(lines)))), (4 * COUNT, 4 * COUNT), "lines, and different ids")
+    wait_until(lambda: b"all/call_ledger.jsonl can be written again" in read_so_far(audit), "that it says so")
+    audit.process.send_signal(signal.SIGTERM)
+    audit.process.wait(timeout=HANG_SECONDS)
+    equal(audit.process.returncode, 0, "exit status")
+    said = read_so_far(audit).decode()
+    equal(said.count("cannot write all/call_ledger.jsonl"), 1, f"how often it is said: {said}")
+
+
+@fact
+def a_directory_that_vanishes_is_made_again(live):
+    audit = Audit(live, *ALL)
+    callers = Callers(live)
+    caller = callers.caller("", COUNT)
+    order(caller)
+    done(caller)
+    before = ids_of(audit.wait_for_lines("all", COUNT))
+    shutil.rmtree(audit.directory)
+    wait_until(lambda: os.path.exists(os.path.join(audit.directory, "all", "call_ledger.jsonl")), "a new file")
+    order(caller)
+    done(caller)
+    lines = audit.wait_for_lines("all", COUNT)
+    equal((len(lines), len(set(ids_of(lines) + before))), (COUNT, 2 * COUNT), "lines, and different ids of both")
+    status, said = audit.stop()
+    equal(status, 0, f"exit status; it said {said}")
+    contains(said, audit.directory, "what it says of it")
+
+
+@fact
+def a_symbolic_link_is_refused_and_said_once_and_no_line_is_lost(live):
+    audit = Audit(live, *ALL)
+    victim = live.write("victim", "mine\n")
+    callers = Callers(live)
+    caller = callers.caller("", COUNT)
+    folder = os.path.join(audit.directory, "all")
+    os.makedirs(folder, 0o700, exist_ok=True)
+    path = os.path.join(folder, "call_ledger.jsonl")
+    check(not os.path.exists(path), "a ledger before the first call")
+    os.symlink(victim, path)
+    order(caller)
+    done(caller)
+    wait_until(lambda: b"call_ledger.jsonl" in read_so_far(audit), "what it says of it")
+    with open(victim, encoding="ascii") as file:
+        equal(file.read(), "mine\n", "what the link points to")
+    os.unlink(path)
+    equal(len(audit.wait_for_lines("all", COUNT)), COUNT, "lines")
+    audit.process.send_signal(signal.SIGTERM)
+    equal(audit.process.wait(timeout=HANG_SECONDS), 0, "exit status")
+    equal(read_so_far(audit).count(b"cannot write all/call_ledger.jsonl"), 1, f"how often it is said: {audit.said}")
+
+
+@fact
+def a_command_called_by_escape_sequences_stays_text(live):
+    audit = Audit(live, *ALL, "--metrics", live.path("audit.prom"))
+    callers = Callers(live)
+    name = b'\x1b[2J"\\\xff\n\x07x'
+    script = """
+import ctypes, http.client, sys
+ctypes.CDLL(None).prctl(15, bytes.fromhex(sys.argv[2]), 0, 0, 0) # PR_SET_NAME
+peer = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+peer.request("POST", "/v1/charges", "1")
+peer.getresponse().read()
+"""
+    subprocess.run([sys.executable, "-c", script, callers.port, name.hex()], timeout=HANG_SECONDS, check=True)
+    line = audit.wait_for_lines("all", 1)[0]
+    status, said = audit.stop()
+    equal(status, 0, "exit status")
+    contains(line["comm"], "\x1b[2J\"\\", "the name")
+    for path in [os.path.join(audit.directory, "all", file) for file in ("call_ledger.jsonl", "events.jsonl")] + [live.path("audit.prom")]:
+        with open(path, "rb") as file:
+            check(b"\x1b" not in file.read(), f"an escape in {path}")
+    check("\x1b" not in said, "an escape on stderr")
+
+
+@fact
+def short_processes_without_end_cost_no_memory_and_no_call(live):
+    count = 300 if SLOW else 5000
+    audit = Audit(live, *ALL)
+    callers = Callers(live)
+    caller = callers.caller("", COUNT)
+
+    def kib():
+        return int(status_of(audit.collector)["RssAnon"].split()[0])
+    order(caller)
+    done(caller)
+    before = kib()
+    forks = live.start(["sh", "-c", f"i=0; while [ $i -lt {count} ]; do /bin/true; i=$((i + 1)); done"])
+    order(caller)
+    done(caller)
+    equal(forks.wait(timeout=HANG_SECONDS), 0, "exit status of the shell")
+    order(caller)
+    done(caller)
+    lines = audit.wait_for_lines("all", 3 * COUNT)
+    after = kib()
+    print(f"# {count} processes: {before} KiB anonymous before, {after} after", flush=True)
+    check(after < before + 4096, f"memory grows: {before}, {after} KiB")
+    equal(audit.stop()[0], 0, "exit status")
+    equal((len(lines), len(set(ids_of(lines)))), (3 * COUNT, 3 * COUNT), "lines, and different ids")
+    equal(audit.summaries("all")[-1]["incomplete"], [], "what keeps it from telling")
+
+
+play()
