@@ -173,7 +173,7 @@ def a_disk_that_fills_and_comes_back_costs_no_line(live):
     os.mkdir(folder)
     audit = Audit(live, *ALL, directory="disk/audit", prefix=[
         "unshare", "--mount", "--propagation", "private", "sh", "-c",
-        'mount -t tmpfs -o size=256k none "$0" && exec "$@"', folder])
+        'mount -t tmpfs -o size=1m none "$0" && exec "$@"', folder])
     inside = f"/proc/{audit.process.pid}/root"
     folder, audit.directory = inside + folder, inside + audit.directory
     callers = Callers(live)
