@@ -11,7 +11,7 @@ import sys
 
 from auditing import Audit, is_alive, status_of
 from callers import Callers, done, order
-from harness import HANG_SECONDS, SLOW, check, contains, equal, fact, play, wait_until
+from harness import HANG_SECONDS, SLOW, check, contains, equal, fact, play, wait_for_line, wait_until
 
 ALL = ("--netns-only", "--split", "none")
 BY_UID = ("--netns-only", "--split", "uid")
@@ -269,7 +269,8 @@ peer.getresponse().read()
 
 @fact
 def short_processes_without_end_cost_no_memory_and_no_call(live):
-    count = 300 if SLOW else 5000
+    rounds, of = (3, 100) if SLOW else (10, 500)
+    count = rounds * of
     audit = Audit(live, *ALL)
     callers = Callers(live)
     caller = callers.caller("", COUNT)
@@ -279,9 +280,11 @@ def short_processes_without_end_cost_no_memory_and_no_call(live):
     order(caller)
     done(caller)
     before = kib()
-    forks = live.start(["sh", "-c", f"i=0; while [ $i -lt {count} ]; do /bin/true; i=$((i + 1)); done"])
+    forks = live.start(["sh", "-c", f"n=0; while [ $n -lt {rounds} ]; do i=0; while [ $i -lt {of} ]; do /bin/true; i=$((i + 1)); done; "
+                        "n=$((n + 1)); echo $n; done"])
     order(caller)
     done(caller)
+    equal([wait_for_line(forks, "short processes") for _ in range(rounds)], [str(n + 1) for n in range(rounds)], "rounds")
     equal(forks.wait(timeout=HANG_SECONDS), 0, "exit status of the shell")
     order(caller)
     done(caller)
