@@ -12,6 +12,8 @@
 #include "../../bpf/share_table.h"
 #include "capture_private.h"
 
+#define RING_BYTES 4096
+
 /* And two empty rings. */
 struct table {
 	struct capture capture;
@@ -26,8 +28,8 @@ static void table_new(struct table *table, enum capture_fair fair)
 	assert_non_null(table->slots);
 	table->capture.shares = table->slots;
 	table->capture.fair = fair;
-	table->capture.data_position = (struct ring_position){&table->consumed[0], &table->produced[0]};
-	table->capture.lifecycle_position = (struct ring_position){&table->consumed[1], &table->produced[1]};
+	table->capture.data = (struct ring){&table->consumed[0], &table->produced[0], NULL, RING_BYTES};
+	table->capture.lifecycle = (struct ring){&table->consumed[1], &table->produced[1], NULL, RING_BYTES};
 }
 
 static struct share *slot_of(struct table *table, uint64_t key)
