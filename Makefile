@@ -143,7 +143,11 @@ VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-
 # control_test runs out of descriptors: valgrind would close the one that is one too many behind our back.
 # attempts_memory_test counts the bytes of a million calls, which valgrind does not change; it took six minutes.
 # store_many_test counts by the exit status of fifty children, where valgrind tells of what their parent holds.
-VALGRIND_CHECK := $(filter-out %/control_test %/store_many_test %/attempts_memory_test,$(CHECK))
+# audit_files_test, metrics_file_test and rotated_file_test open by openat2(2), which valgrind 3.19 does not know.
+# drop_rights_test lives under a filter of system calls, and valgrind and the sanitizers make calls of their own.
+VALGRIND_CHECK := $(filter-out %/control_test %/store_many_test %/attempts_memory_test %/audit_files_test \
+	%/metrics_file_test %/rotated_file_test %/drop_rights_test,$(CHECK))
+SANITIZE_CHECK := $(filter-out %/drop_rights_test,$(CHECK))
 CLI := $(sort $(wildcard tests/cli/*.t))
 RUN := /usr/bin/python3 tests/run.py
 
@@ -182,7 +186,7 @@ test: setup ## install what is missing, build, and run unit, command line and li
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) tests
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) SANITIZE=address,undefined unit-tests
 	@$(RUN) --jobs $(shell nproc) --label unit $(CHECK) --label cli $(CLI) \
-		--label sanitizers $(CHECK:build/%=build/sanitize/%) \
+		--label sanitizers $(SANITIZE_CHECK:build/%=build/sanitize/%) \
 		--label valgrind --wrap '$(VALGRIND)' $(VALGRIND_CHECK) --wrap '' \
 		--label oracle $(ORACLES) \
 		--label package tests/package/deb.t \

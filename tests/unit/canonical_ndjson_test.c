@@ -81,6 +81,7 @@ static void gathers_the_flags_of_all_lines(void **state)
 	assert_null(canonical_ndjson(BYTES("{\"a\":1,\"a\":2}\n\"\\ud800\"\n{}"), &flags, &out));
 	assert_true(flags.duplicate_key);
 	assert_true(flags.lone_surrogate);
+	canonical_done(&flags);
 	buffer_done(&out);
 }
 
