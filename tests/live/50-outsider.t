@@ -96,7 +96,8 @@ c = socket.create_connection(server.getsockname())
 c.sendall(b"POST /far HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 0\\r\\n\\r\\n"); c.recv(4096)
 END
 """)
-    result = live.run(["unshare", "--net", "sh", "-c", f"ip link set lo up; . {script}"]).expect(0)
+    result = live.run(["unshare", "--net", "sh", "-c", f"ip link set lo up; . {script}"]).expect(11)
+    equal(result.summary["blind_by"][0]["streams"], {"netns": 1}, "what is said of it")
     equal(result.ledger, [], "ledger")
     equal(result.summary["bytes"]["accepted"], 0, "accepted bytes")
 
