@@ -21,7 +21,17 @@ uint64_t clock_thread_ns(void)
 	return (uint64_t)read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t clock_process_ns(void)
+{
+	return (uint64_t)read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 int64_t clock_wall_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);
+}
+
+int64_t clock_wall_offset_ns(void)
+{
+	return clock_wall_ns() - (int64_t)clock_monotonic_ns();
 }

@@ -8,7 +8,11 @@
 uint64_t clock_monotonic_ns(void);
 /* CPU time of this thread. */
 uint64_t clock_thread_ns(void);
+/* CPU time of this process. */
+uint64_t clock_process_ns(void);
 /* Since 1970. */
 int64_t clock_wall_ns(void);
+/* Added to a monotonic time it gives that of the wall, as the two stand now. */
+int64_t clock_wall_offset_ns(void);
 
 #endif

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 #define TICK_NS (100 * 1000 * 1000ULL)
 #define COUNTERS_NS (1000 * 1000 * 1000ULL)
@@ -23,7 +22,7 @@ static void feed_tick(struct collector *collector, uint64_t now_ns)
 {
 	struct input input = {.kind = INPUT_TICK, .now_ns = now_ns};
 
-	input.tick.wall_offset_ns = clock_wall_ns() - (int64_t)clock_monotonic_ns();
+	input.tick.wall_offset_ns = clock_wall_offset_ns();
 	collector->next_tick_ns = now_ns + TICK_NS;
 	tenants_feed(collector->tenants, &input);
 }
@@ -192,15 +191,6 @@ static void drain_to_the_end(struct collector *collector)
 	let_through(collector, now_ns, now_ns);
 }
 
-static uint64_t own_cpu_ms(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
-	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
-}
-
 static void finish(struct collector *collector)
 {
 	struct input drain = {.kind = INPUT_DRAIN}, closing = {.kind = INPUT_CLOSING};
@@ -218,7 +208,7 @@ static void finish(struct collector *collector)
 		.ring_peak_bytes = capture_ring_peak(collector->capture),
 		.counters_unread = collector->counters_unread,
 		.unwritten_bytes = collector_flush(collector),
-		.cpu_ms = own_cpu_ms(),
+		.cpu_ms = clock_process_ns() / 1000000,
 	};
 	closing.now_ns = clock_monotonic_ns();
 	closing.closing.wall_ms = (closing.now_ns - collector->options->facts.start_ns) / 1000000;

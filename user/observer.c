@@ -10,16 +10,10 @@
 #include <errno.h>
 #include <linux/limits.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #define TICK_NS (100 * 1000 * 1000ULL)
 #define COUNTERS_NS (1000 * 1000 * 1000ULL)
 #define FINISH_NS (100 * 1000 * 1000ULL) /* longest wait for rings that are filled again and again */
-
-int64_t observer_wall_offset(void)
-{
-	return clock_wall_ns() - (int64_t)clock_monotonic_ns();
-}
 
 /* ---- inputs ---- */
 
@@ -53,7 +47,7 @@ static int feed_tick(struct observer *observer, uint64_t now_ns)
 {
 	struct input input = {.kind = INPUT_TICK, .now_ns = now_ns};
 
-	observer->wall_offset_ns = observer_wall_offset();
+	observer->wall_offset_ns = clock_wall_offset_ns();
 	input.tick.wall_offset_ns = observer->wall_offset_ns;
 	observer->next_tick_ns = now_ns + TICK_NS;
 	return observer_feed(observer, &input);
@@ -221,15 +215,6 @@ static void find_survivors(struct observer *observer, struct closing *closing)
 	closing->survivor_count = more ? (uint32_t)count : kept;
 }
 
-static uint64_t own_cpu_ms(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
-	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
-}
-
 /* Until both rings are empty; where what lives on fills them without end, what was in them at the start. */
 static int drain_to_the_end(struct observer *observer)
 {
@@ -273,7 +258,7 @@ int observer_finish(struct observer *observer, int command_status)
 	closing.closing.unwritten_bytes = observer_wait_for_readers(observer);
 	closing.now_ns = clock_monotonic_ns();
 	closing.closing.wall_ms = (closing.now_ns - observer->facts.start_ns) / 1000000;
-	closing.closing.cpu_ms = own_cpu_ms();
+	closing.closing.cpu_ms = clock_process_ns() / 1000000;
 	observer_feed(observer, &closing);
 	observer_write_out(observer);
 	observer_close_store(observer);

@@ -42,7 +42,7 @@ static int fill_facts(struct observer *observer)
 	if (options->pipeline.policy)
 		facts->policy = policy_text(options->pipeline.policy);
 	facts->start_ns = clock_monotonic_ns();
-	facts->wall_offset_ns = observer->wall_offset_ns = observer_wall_offset();
+	facts->wall_offset_ns = observer->wall_offset_ns = clock_wall_offset_ns();
 	return judge_options_to_json(&options->pipeline.judge, facts->options, sizeof(facts->options));
 }
 

@@ -50,9 +50,6 @@ struct observer {
 	int64_t wall_offset_ns;
 };
 
-/* CLOCK_REALTIME - CLOCK_MONOTONIC, now. */
-int64_t observer_wall_offset(void);
-
 /* ---- observer.c ---- */
 
 /* The one door: recorded, then into the pipeline. 0 or -errno. */

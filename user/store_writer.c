@@ -7,11 +7,10 @@
 #include "store_writer.h"
 #include "clock.h"
 #include "process.h"
+#include "thread.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <time.h>
+#include <sys/prctl.h>
 
 #define QUEUE_BYTES (64 * 1024 * 1024)
 #define BATCH_KEPT_BYTES (32 * 1024 * 1024) /* its pages need not be made anew for the next one */
@@ -37,16 +36,7 @@ struct store_writer {
 
 static struct timespec monotonic_after(int ms)
 {
-	struct timespec when;
-
-	clock_gettime(CLOCK_MONOTONIC, &when);
-	when.tv_sec += ms / 1000;
-	when.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (when.tv_nsec >= 1000000000) {
-		when.tv_sec++;
-		when.tv_nsec -= 1000000000;
-	}
-	return when;
+	return thread_until(clock_monotonic_ns() + (uint64_t)ms * 1000000);
 }
 
 /* ---- the thread ---- */
@@ -128,6 +118,7 @@ static void *write_batches(void *argument)
 {
 	struct store_writer *writer = argument;
 
+	prctl(PR_SET_NAME, "nc-store");
 	sweep_now_and_then(writer);
 	pthread_mutex_lock(&writer->lock);
 	while (!writer->over || writer->queue.size || writer->batch.size) {
@@ -168,24 +159,9 @@ void store_run_of(const struct run_facts *facts, const struct judge_options *jud
 	*ret_run = run;
 }
 
-static int start_thread(struct store_writer *writer)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all); /* signals are for the thread that has a descriptor for them */
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	err = pthread_create(&writer->thread, NULL, write_batches, writer);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!err)
-		pthread_setname_np(writer->thread, "nc-store");
-	return -err;
-}
-
 int store_writer_new(const struct store_writer_options *options, struct store_writer **ret_writer)
 {
 	struct store_writer *writer = calloc(1, sizeof(*writer));
-	pthread_condattr_t monotonic;
 	int err = 0;
 
 	if (!writer) {
@@ -194,13 +170,10 @@ int store_writer_new(const struct store_writer_options *options, struct store_wr
 	}
 	writer->options = *options;
 	pthread_mutex_init(&writer->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&writer->work, &monotonic);
-	pthread_cond_init(&writer->progress, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	thread_condition_init(&writer->work);
+	thread_condition_init(&writer->progress);
 	if (options->store)
-		err = start_thread(writer);
+		err = thread_start(&writer->thread, write_batches, writer);
 	if (err) {
 		store_close(options->store);
 		free(writer);

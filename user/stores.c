@@ -2,9 +2,9 @@
 /* The queues of many stores, and the thread that empties them by turns. */
 #include "stores_private.h"
 #include "clock.h"
+#include "thread.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -16,6 +16,18 @@
 #define LOOK_NS (60 * 1000 * 1000 * 1000ULL) /* for stores that are due to be swept */
 
 /* ---- the thread; `lock` is held but while a file is written ---- */
+
+static void turn_to_files(struct stores *stores)
+{
+	pthread_mutex_unlock(&stores->lock);
+	pthread_mutex_lock(&stores->files);
+}
+
+static void turn_to_queues(struct stores *stores)
+{
+	pthread_mutex_unlock(&stores->files);
+	pthread_mutex_lock(&stores->lock);
+}
 
 static void lose(struct stored *stored, struct buffer *bookings)
 {
@@ -75,15 +87,13 @@ static void write_batch(struct stores *stores, struct stored *stored)
 	bytes = stored->batch.size;
 	stored->busy = true;
 	stored->run.rows_lost = stored->counts.lost != 0;
-	pthread_mutex_unlock(&stores->lock);
 
-	pthread_mutex_lock(&stores->files);
+	turn_to_files(stores);
 	err = stores_write_file(stores, stored, &rows, reason);
 	if (!err && clock_wall_ns() >= stored->next_sweep_ns)
 		stores_sweep_file(stores, stored);
-	pthread_mutex_unlock(&stores->files);
+	turn_to_queues(stores);
 
-	pthread_mutex_lock(&stores->lock);
 	stored->busy = false;
 	take_result(stores, stored, bytes, err, rows, reason);
 	DL_DELETE(stores->list, stored); /* its next turn comes after everybody's */
@@ -105,22 +115,18 @@ static void forget(struct stores *stores, struct stored *stored)
 {
 	stores->waiting_bytes -= stored->queue.size + stored->batch.size; /* no call: a run alone is no row that anybody misses */
 	DL_DELETE(stores->list, stored);
-	pthread_mutex_unlock(&stores->lock);
-	pthread_mutex_lock(&stores->files);
+	turn_to_files(stores);
 	stores_close_file(stores, stored);
-	pthread_mutex_unlock(&stores->files);
+	turn_to_queues(stores);
 	free_stored(stored);
-	pthread_mutex_lock(&stores->lock);
 }
 
 static void reopen_files(struct stores *stores)
 {
 	stores->reopen = false;
-	pthread_mutex_unlock(&stores->lock);
-	pthread_mutex_lock(&stores->files);
+	turn_to_files(stores);
 	stores_close_all(stores);
-	pthread_mutex_unlock(&stores->files);
-	pthread_mutex_lock(&stores->lock);
+	turn_to_queues(stores);
 }
 
 /* One thing that is to be done now; false: there is none. *ret_until_ns: when there may be one. */
@@ -157,11 +163,9 @@ static void sweep_those_that_rest(struct stores *stores)
 	DL_FOREACH(stores->list, stored)
 		if (stored->next_sweep_ns && stored->next_sweep_ns <= clock_wall_ns()) {
 			stored->busy = true;
-			pthread_mutex_unlock(&stores->lock);
-			pthread_mutex_lock(&stores->files);
+			turn_to_files(stores);
 			stores_sweep_file(stores, stored);
-			pthread_mutex_unlock(&stores->files);
-			pthread_mutex_lock(&stores->lock);
+			turn_to_queues(stores);
 			stored->busy = false;
 			pthread_cond_broadcast(&stores->progress);
 			return;
@@ -183,7 +187,7 @@ static void *write_all(void *argument)
 		if (stores->over)
 			break;
 		sweep_those_that_rest(stores);
-		until = (struct timespec){(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+		until = thread_until(until_ns);
 		if (!stores->reopen)
 			pthread_cond_timedwait(&stores->work, &stores->lock, &until);
 	}
@@ -193,22 +197,9 @@ static void *write_all(void *argument)
 
 /* ---- the caller ---- */
 
-static int start_thread(struct stores *stores)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all); /* signals are for the thread that has a descriptor for them */
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	err = pthread_create(&stores->thread, NULL, write_all, stores);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -err;
-}
-
 int stores_new(const struct stores_options *options, struct stores **ret_stores)
 {
 	struct stores *stores = calloc(1, sizeof(*stores));
-	pthread_condattr_t monotonic;
 	int err;
 
 	if (!stores)
@@ -216,12 +207,9 @@ int stores_new(const struct stores_options *options, struct stores **ret_stores)
 	stores->options = *options;
 	pthread_mutex_init(&stores->lock, NULL);
 	pthread_mutex_init(&stores->files, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&stores->work, &monotonic);
-	pthread_cond_init(&stores->progress, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	err = start_thread(stores);
+	thread_condition_init(&stores->work);
+	thread_condition_init(&stores->progress);
+	err = thread_start(&stores->thread, write_all, stores);
 	if (err) {
 		free(stores);
 		return err;
@@ -372,8 +360,7 @@ static bool all_are_idle(const struct stores *stores)
 
 void stores_settle(struct stores *stores, int wait_ms)
 {
-	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)wait_ms * 1000000;
-	struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+	struct timespec until = thread_until(clock_monotonic_ns() + (uint64_t)wait_ms * 1000000);
 
 	pthread_mutex_lock(&stores->lock);
 	while (!all_are_idle(stores) && pthread_cond_timedwait(&stores->progress, &stores->lock, &until) != ETIMEDOUT)
