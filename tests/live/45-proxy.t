@@ -6,19 +6,18 @@ and is one call all the same."""
 import os
 import subprocess
 
+from answering import HANDLER
 from harness import NIGHTCLERK, equal, fact, play
 
 # Prints its port. One thread a connection of a client; the connections to the server are kept and used again.
-PROXY = """
-import http.client, http.server, queue, sys
+PROXY = HANDLER + """
+import http.client, queue
 
 server_port, pool = int(sys.argv[1]), queue.SimpleQueue()
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class Proxy(Answering):
     def pass_on(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.take_body()
         try:
             upstream = pool.get_nowait()
         except queue.Empty:
@@ -28,18 +27,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = upstream.getresponse()
         content = answer.read()
         pool.put(upstream)
-        self.send_response(answer.status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.answer(answer.status, content)
 
     do_POST = do_GET = pass_on
-    log_message = lambda *more: None
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-server.daemon_threads = True
-print(server.server_address[1], flush=True)
-server.serve_forever()
+serve(Proxy)
 """
 
 # One kept-alive connection; the proxy ends with it.

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 
+from answering import HANDLER
 from harness import NIGHTCLERK, contains, equal, fact, facts, play, wait_for_line
 
 MODEL = "demo-large"
@@ -19,8 +20,8 @@ SAID = {"input_tokens": 812, "output_tokens": 41, "cached_tokens": 256, "cache_w
         "reasoning_tokens": 0, "final": True}
 
 # Prints its port. Every path is answered 504, 504, then 200 for good; the path says how. Each event is a chunk of its own.
-SERVER = """
-import http.server, json, sys, time, zlib
+SERVER = HANDLER + """
+import zlib
 
 usage = json.loads(sys.argv[1])
 seen = {}
@@ -37,17 +38,12 @@ def pieces(stream):
     yield ": waiting\\r\\n\\r\\ndata: " + json.dumps({**head, "choices": [], "usage": usage}) + "\\r\\n\\r\\n"
     yield "data: [DONE]\\r\\n\\r\\n"
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class Gateway(Answering):
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.take_body()
         seen[self.path] = seen.get(self.path, 0) + 1
         if seen[self.path] < 3:
-            self.send_response(504)
-            self.send_header("Content-Length", "16")
-            self.end_headers()
-            self.wfile.write(b"<html>504</html>")
+            self.answer(504, b"<html>504</html>")
             return
         how = self.path.split("/")[1].split("-")
         coder = zlib.compressobj(wbits=31) if "gzip" in how else None
@@ -73,12 +69,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"%x\\r\\n%s\\r\\n" % (len(content), content))
         self.wfile.flush()
 
-    log_message = lambda *more: None
-
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-server.daemon_threads = True
-print(server.server_address[1], flush=True)
-server.serve_forever()
+serve(Gateway)
 """
 
 # Asks so many times, at most until an answer is cut; then a fresh process asks once more.

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 
+from answering import MODEL
 from harness import BUILD, HANG_SECONDS, NIGHTCLERK, ROOT, check, contains, equal, fact, play, read_lines, wait_for_line, wait_until
 
 KILLS = int(os.environ.get("NIGHTCLERK_KILLS", "10"))
@@ -21,36 +22,20 @@ REQUEST = {"model": "demo-large", "messages": [{"role": "user", "content": "Grad
 
 # Prints its port, then a line a request. Answers with the statuses of argv, the last one for good; "hold" keeps a call
 # open until a line comes on stdin.
-SERVER = """
-import http.server, json, sys
-
+SERVER = MODEL + """
 statuses = sys.argv[1:]
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class Handler(Model):
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.take_body()
         status = statuses.pop(0) if len(statuses) > 1 else statuses[0]
         print(status, flush=True)
         if status == "hold":
             sys.stdin.readline()
             status = "200"
-        answer = {"id": "a", "choices": [{"index": 0, "message": {"content": "8.8"}, "finish_reason": "stop"}],
-                  "usage": {"prompt_tokens": 812, "completion_tokens": 41}}
-        content = json.dumps(answer).encode() if status == "200" else b"{}"
-        self.send_response(int(status))
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.answer_model(status == "200", int(status))
 
-    log_message = lambda *more: None
-
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-server.daemon_threads = True
-print(server.server_address[1], flush=True)
-server.serve_forever()
+serve(Handler)
 """
 
 CLIENT = """

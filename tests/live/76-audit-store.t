@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+from answering import MODEL
 from auditing import Audit, is_alive, status_of
 from harness import HANG_SECONDS, NIGHTCLERK, check, contains, equal, fact, play, wait_for_line, wait_until
 
@@ -17,36 +18,19 @@ THE_SUM = "SELECT status, COUNT(*), SUM(prompt_tokens+output_tokens) FROM calls 
 KILLS = int(os.environ.get("NIGHTCLERK_KILLS", "5"))
 
 # Prints its port. What the prompt says is how it is answered: "504" twice and then well, "hold" only after a line on stdin.
-SERVER = """
-import http.server, json, sys
-
+SERVER = MODEL + """
 seen = {}
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class Handler(Model):
     def do_POST(self):
-        prompt = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"][0]["content"]
+        prompt = json.loads(self.take_body())["messages"][0]["content"]
         seen[prompt] = seen.get(prompt, 0) + 1
-        bad = prompt.startswith("504") and seen[prompt] < 3
         if prompt == "hold":
             print(prompt, flush=True)
             sys.stdin.readline()
-        answer = {"id": "a", "choices": [{"index": 0, "message": {"content": "8.8"}, "finish_reason": "stop"}],
-                  "usage": {"prompt_tokens": 812, "completion_tokens": 41}}
-        content = b"{}" if bad else json.dumps(answer).encode()
-        self.send_response(504 if bad else 200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.answer_model(not prompt.startswith("504") or seen[prompt] >= 3)
 
-    log_message = lambda *more: None
-
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-server.daemon_threads = True
-print(server.server_address[1], flush=True)
-server.serve_forever()
+serve(Handler)
 """
 
 # The prompts of argv, one after the other, over one connection; "PREFIX*" = without end, a line for each answer.

@@ -82,6 +82,28 @@ for line in sys.stdin:
     print(done, flush=True)
 """
 
+# So many seconds long so many calls a second, over two connections in turn; then it says how many.
+PACED = COMMON + """
+import time
+seconds, rate = float(sys.argv[3]), float(sys.argv[4])
+peers = [connect() for _ in range(2)]
+print("ready", flush=True)
+sys.stdin.readline()
+begin, count = time.monotonic(), 0
+while True:
+    now = time.monotonic()
+    if now >= begin + seconds:
+        break
+    due = begin + count / rate
+    if due > now:
+        time.sleep(due - now)
+    call(peers[count % 2], b'{"of": "%s", "n": %d}' % (who.encode(), count))
+    count += 1
+for peer in peers:
+    peer.close()
+print(count, flush=True)
+"""
+
 # Bodies of a MiB back to back, and connections with one call each, until it is ended.
 FLOODER = COMMON + """
 body = b'{"flood": "' + b"x" * (1 << 20) + b'"}'
@@ -113,6 +135,9 @@ class Callers:
 
     def caller(self, who, count):
         return self.start(CALLER, who, str(count))
+
+    def paced(self, who, seconds, rate):
+        return self.start(PACED, who, str(seconds), str(rate))
 
     def flooder(self, who):
         return self.start(FLOODER, who)

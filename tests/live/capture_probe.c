@@ -353,8 +353,8 @@ static void child_go(struct child child, bool in_tree)
 
 #include "capture_probe_owners.h"
 
-/* A server process, in the tree or not, that runs serve() on the one connection it accepts. */
-static uint16_t server_start(const char *address, bool in_tree, void (*serve)(int fd))
+/* A server process, in the tree or not, that runs serve() on its listener. */
+static uint16_t listener_start(const char *address, bool in_tree, void (*serve)(int listener))
 {
 	struct child child;
 	bool in_child;
@@ -364,15 +364,12 @@ static uint16_t server_start(const char *address, bool in_tree, void (*serve)(in
 	must(!pipe2(ends, O_CLOEXEC), "pipe");
 	child = child_new(&in_child);
 	if (in_child) {
-		int listener, fd;
+		int listener;
 
 		owner_become(server_owner);
 		listener = listen_on(address, &port);
 		must(write(ends[1], &port, sizeof(port)) == sizeof(port), "write");
-		fd = accept(listener, NULL, NULL);
-		must(fd >= 0, "accept");
-		close(listener);
-		serve(fd);
+		serve(listener);
 		_exit(0);
 	}
 	child_go(child, in_tree);
@@ -380,6 +377,24 @@ static uint16_t server_start(const char *address, bool in_tree, void (*serve)(in
 	must(read(ends[0], &port, sizeof(port)) == sizeof(port), "server");
 	close(ends[0]);
 	return port;
+}
+
+static void (*serve_accepted)(int fd);
+
+static void accept_one(int listener)
+{
+	int fd = accept(listener, NULL, NULL);
+
+	must(fd >= 0, "accept");
+	close(listener);
+	serve_accepted(fd);
+}
+
+/* One that runs serve() on the one connection it accepts. */
+static uint16_t server_start(const char *address, bool in_tree, void (*serve)(int fd))
+{
+	serve_accepted = serve;
+	return listener_start(address, in_tree, accept_one);
 }
 
 /* The client that was started last. */

@@ -243,28 +243,10 @@ static void play_bodies_go_first(void)
 
 #define CONNECTIONS 60
 
-static uint16_t server_of_many(void)
+static void accept_many(int listener)
 {
-	struct child child;
-	bool in_child;
-	uint16_t port;
-	int ends[2];
-
-	must(!pipe2(ends, O_CLOEXEC), "pipe");
-	child = child_new(&in_child);
-	if (in_child) {
-		int listener = listen_on(NULL, &port);
-
-		must(write(ends[1], &port, sizeof(port)) == sizeof(port), "write");
-		for (int i = 0; i < CONNECTIONS; i++)
-			close(accept(listener, NULL, NULL));
-		_exit(0);
-	}
-	child_go(child, false);
-	close(ends[1]);
-	must(read(ends[0], &port, sizeof(port)) == sizeof(port), "server");
-	close(ends[0]);
-	return port;
+	for (int i = 0; i < CONNECTIONS; i++)
+		close(accept(listener, NULL, NULL));
 }
 
 /* The lifecycle ring has room for 89 events. */
@@ -279,7 +261,7 @@ static void play_connections_flood(void)
 	capture_begin((struct capture_options){.scope = CAPTURE_TREE,
 					       .lifecycle_ring_bytes = 4 * (size_t)sysconf(_SC_PAGESIZE),
 					       .fair = CAPTURE_FAIR_UID});
-	port = server_of_many();
+	port = listener_start(NULL, false, accept_many);
 	child = child_new(&in_child);
 	if (in_child) {
 		owner_become(&owners[0]);

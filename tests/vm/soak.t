@@ -8,14 +8,14 @@ the ledger of its tenant, once.
 
 import os
 import re
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "live"))
 
 from auditing import Audit, status_of  # pylint: disable=wrong-import-position
-from harness import HANG_SECONDS, check, equal, fact, play, wait_for_line, wait_until  # pylint: disable=wrong-import-position
+from callers import Callers, done, order  # pylint: disable=wrong-import-position
+from harness import HANG_SECONDS, check, equal, fact, play, wait_until  # pylint: disable=wrong-import-position
 
 SECONDS = int(os.environ.get("SOAK_SECONDS", "60"))
 TENANTS = 5
@@ -23,65 +23,6 @@ CALLS_PER_SECOND = int(os.environ.get("CALLS_PER_SECOND", "500"))
 CGROUPS = "/sys/fs/cgroup"
 ID = re.compile(rb'"id":"([^"]+)"')
 LAG = re.compile(r"^nightclerk_event_lag_seconds ([0-9.]+)$", re.M)
-
-# Enters its cgroup, then keeps two connections busy; says how many calls were answered.
-CLIENT = """
-import os, socket, sys, time
-cgroup, port, seconds, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
-open(cgroup + "/cgroup.procs", "w").write(str(os.getpid()))
-sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(2)]
-print("ready", flush=True)
-sys.stdin.readline()
-begin, count = time.monotonic(), 0
-while True:
-    now = time.monotonic()
-    if now >= begin + seconds:
-        break
-    due = begin + count / rate
-    if due > now:
-        time.sleep(due - now)
-    body = b'{"tenant": "%s", "n": %d}' % (cgroup.encode(), count)
-    peer = sockets[count % 2]
-    peer.sendall(b"POST /v1/charges HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nContent-Type: application/json\\r\\n"
-                 b"Content-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
-    answer = b""
-    while b"\\r\\n\\r\\n" not in answer:
-        piece = peer.recv(65536)
-        if not piece:
-            sys.exit("the server closed")
-        answer += piece
-    count += 1
-for peer in sockets:
-    peer.close()
-print(count, flush=True)
-"""
-
-# Answers with a head alone, whatever comes: the least that a call can cost a guest.
-SERVER = """
-import re, selectors, socket
-selector, listener = selectors.DefaultSelector(), socket.create_server(("127.0.0.1", 0))
-selector.register(listener, selectors.EVENT_READ, b"")
-print(listener.getsockname()[1], flush=True)
-while True:
-    for key, _ in selector.select():
-        if key.fileobj is listener:
-            selector.register(listener.accept()[0], selectors.EVENT_READ, b"")
-            continue
-        piece = key.fileobj.recv(65536)
-        if not piece:
-            selector.unregister(key.fileobj)
-            key.fileobj.close()
-            continue
-        got = key.data + piece
-        while (end := got.find(b"\\r\\n\\r\\n")) >= 0:
-            size = end + 4 + int(re.search(rb"Content-Length: (\\d+)", got).group(1))
-            if len(got) < size:
-                break
-            got = got[size:]
-            key.fileobj.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n")
-        selector.modify(key.fileobj, selectors.EVENT_READ, got)
-"""
-
 
 class Ledger:
     """Counts the lines of a file that turns over, and their ids."""
@@ -154,18 +95,13 @@ def every_call_is_in_its_ledger_and_memory_stays_as_it_is(live):
     for folder in folders:
         os.makedirs(folder, exist_ok=True)
     audit = Audit(live, "--rotate-size", "8M", "--keep", "2", "--metrics", live.path("soak.prom"))
-    server = live.start([sys.executable, "-c", SERVER])
-    port = wait_for_line(server, "the server")
-    clients = [live.start([sys.executable, "-c", CLIENT, folder, port, str(SECONDS), str(CALLS_PER_SECOND / TENANTS)],
-                          stdin=subprocess.PIPE) for folder in folders]
-    for client in clients:
-        equal(wait_for_line(client, "a client"), "ready", "what a client says")
+    callers = Callers(live)
+    clients = [callers.paced(folder, SECONDS, CALLS_PER_SECOND / TENANTS) for folder in folders]
     ledgers = [Ledger(os.path.join(audit.directory, f"soak-{i}", "call_ledger.jsonl")) for i in range(TENANTS)]
     pids = audit.process.pid, audit.collector
     begin = time.monotonic()
     for client in clients:
-        client.stdin.write(b"\n")
-        client.stdin.flush()
+        order(client)
     seen, lags = {}, Lags(live.path("soak.prom"))
     while any(client.poll() is None for client in clients):
         share = (time.monotonic() - begin) / SECONDS
@@ -178,7 +114,7 @@ def every_call_is_in_its_ledger_and_memory_stays_as_it_is(live):
             ledger.read()
         lags.read()
         time.sleep(0.5) # how often is of no matter
-    sent = [int(wait_for_line(client, "a client")) for client in clients]
+    sent = [done(client) for client in clients]
 
     def all_there():
         for ledger in ledgers:
