@@ -242,7 +242,7 @@ static __noinline int record_emit(struct call *call, struct flow *flow, u64 addr
  */
 static __always_inline u64 gather(struct call *call, struct flow *flow)
 {
-		struct position at = call->at;
+	struct position at = call->at;
 	struct iovec piece = {};
 	struct record *record;
 	bool in_front;

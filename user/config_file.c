@@ -4,6 +4,7 @@
  * is not set by it would not be missed for weeks.
  */
 #include "config_file.h"
+#include "file_text.h"
 #include "json_scan.h"
 #include "json_syntax.h"
 
@@ -125,32 +126,14 @@ int config_file_parse(const char *name, struct bytes text, config_take *take, vo
 	return take_all(&config, whole);
 }
 
-static int read_file(const char *path, struct buffer *text)
-{
-	FILE *file = fopen(path, "rbe");
-	int err;
-
-	if (!file)
-		return -errno;
-	err = buffer_reserve(text, CONFIG_FILE_MAX + 1);
-	if (!err) {
-		errno = 0;
-		text->size = fread(text->data, 1, CONFIG_FILE_MAX + 1, file);
-		if (ferror(file))
-			err = errno ? -errno : -EIO;
-		else if (text->size > CONFIG_FILE_MAX)
-			err = -EFBIG;
-	}
-	fclose(file);
-	return err;
-}
-
 int config_file_read(const char *path, config_take *take, void *context, char **ret_texts)
 {
 	struct buffer text = {0};
-	int err = read_file(path, &text);
+	int err = file_text_read(path, CONFIG_FILE_MAX, &text);
 
 	*ret_texts = NULL;
+	if (!err && text.size > CONFIG_FILE_MAX)
+		err = -EFBIG;
 	if (err)
 		fprintf(stderr, "nightclerk: cannot read the options in %s: %s\n", path, strerror(-err));
 	else

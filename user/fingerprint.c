@@ -30,10 +30,10 @@ struct fingerprinter {
 /* Whom a call is for, what it is to do, and to what or to which part of it. */
 static const struct bytes tenant_headers[] = {
 	BYTES("stripe-account"), BYTES("openai-organization"), BYTES("openai-project"), BYTES("anthropic-workspace"),
-	BYTES("x-amz-target"),	  BYTES("mcp-method"),		 BYTES("mcp-name"),	   BYTES("x-http-method-override"),
-	BYTES("x-http-method"),  BYTES("x-method-override"),
-	BYTES("soapaction"),	  BYTES("destination"),	 BYTES("depth"), /* RFC 4918: COPY, MOVE */
-	BYTES("content-range"),  BYTES("upload-offset"),	 BYTES("upload-length"),  BYTES("upload-metadata"), /* tus */
+	BYTES("x-amz-target"), BYTES("mcp-method"), BYTES("mcp-name"), BYTES("x-http-method-override"),
+	BYTES("x-http-method"), BYTES("x-method-override"),
+	BYTES("soapaction"), BYTES("destination"), BYTES("depth"), /* RFC 4918: COPY, MOVE */
+	BYTES("content-range"), BYTES("upload-offset"), BYTES("upload-length"), BYTES("upload-metadata"), /* tus */
 	BYTES("x-goog-upload-command"), BYTES("x-goog-upload-offset"),
 	BYTES("x-amz-copy-source"), BYTES("x-amz-copy-source-range"), BYTES("x-ms-copy-source"), BYTES("x-ms-range"),
 	BYTES("dropbox-api-arg"),
@@ -41,7 +41,7 @@ static const struct bytes tenant_headers[] = {
 
 static const struct bytes retry_markers[] = {
 	BYTES("x-stainless-retry-count"), BYTES("amz-sdk-invocation-id"), BYTES("amz-sdk-request"),
-	BYTES("x-slack-retry-num"),	   BYTES("x-slack-retry-reason"),  BYTES("x-github-delivery"),
+	BYTES("x-slack-retry-num"), BYTES("x-slack-retry-reason"), BYTES("x-github-delivery"),
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -4,28 +4,9 @@
  * file is too large.
  */
 #include "policy_file.h"
+#include "file_text.h"
 
 #include <errno.h>
-
-static int read_file(const char *path, struct buffer *text)
-{
-	FILE *file = fopen(path, "rbe");
-	size_t got;
-	int err;
-
-	if (!file)
-		return -errno;
-	err = buffer_reserve(text, POLICY_BYTES_MAX + 1);
-	if (!err) {
-		errno = 0;
-		got = fread(text->data, 1, POLICY_BYTES_MAX + 1, file);
-		text->size = got;
-		if (ferror(file))
-			err = errno ? -errno : -EIO;
-	}
-	fclose(file);
-	return err;
-}
 
 int policy_file_parse(const char *name, struct bytes text, struct policy **ret_policy)
 {
@@ -42,7 +23,7 @@ int policy_file_parse(const char *name, struct bytes text, struct policy **ret_p
 int policy_file_read(const char *path, struct policy **ret_policy)
 {
 	struct buffer text = {0};
-	int err = read_file(path, &text);
+	int err = file_text_read(path, POLICY_BYTES_MAX, &text);
 
 	if (err)
 		fprintf(stderr, "nightclerk: cannot read the policy %s: %s\n", path, strerror(-err));
