@@ -77,10 +77,19 @@ static bool is_canary(struct collector *collector, const struct wire_event *even
 	return event->flags & WIRE_CANARY || (event->flow && i < CANARY_FLOWS && collector->canary_flows[i]);
 }
 
+static void write_all(struct collector *collector, uint64_t now_ns)
+{
+	uint64_t oldest_ns = sequencer_oldest_ns(collector->sequencer);
+
+	if (collector_write(collector, now_ns))
+		collector->written_ns = oldest_ns && oldest_ns < now_ns ? oldest_ns : now_ns;
+}
+
 /* Everything that may leave at until_ns. */
 static void let_through(struct collector *collector, uint64_t until_ns, uint64_t now_ns)
 {
 	struct input input = {.kind = INPUT_WIRE, .now_ns = now_ns};
+	unsigned int count = 0;
 	uint64_t flow;
 
 	while (sequencer_pull(collector->sequencer, until_ns, &input.wire.event, &input.wire.payload)) {
@@ -96,6 +105,8 @@ static void let_through(struct collector *collector, uint64_t until_ns, uint64_t
 			capture_mute(collector->capture, flow);
 			sequencer_mute(collector->sequencer, flow);
 		}
+		if (++count % OBSERVER_WRITE_EVENTS == 0)
+			write_all(collector, now_ns);
 	}
 }
 
@@ -142,14 +153,6 @@ static void obey(struct collector *collector)
 	collector->reopen = false;
 }
 
-static void write_all(struct collector *collector, uint64_t now_ns)
-{
-	uint64_t oldest_ns = sequencer_oldest_ns(collector->sequencer);
-
-	if (collector_write(collector, now_ns))
-		collector->written_ns = oldest_ns && oldest_ns < now_ns ? oldest_ns : now_ns;
-}
-
 static void turn(struct collector *collector)
 {
 	uint64_t now_ns = clock_monotonic_ns(); /* before the drain: all that is older than the watermark is then in */
@@ -163,6 +166,7 @@ static void turn(struct collector *collector)
 		feed_counters(collector, now_ns);
 		collector_look_at_files(collector, now_ns);
 		collector_take_census(collector, now_ns);
+		heap_tend(&collector->heap, now_ns);
 	}
 	write_all(collector, now_ns);
 	if (collector->options->metrics && now_ns >= collector->next_metrics_ns) {

@@ -6,21 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-/* Resident, by proc_pid_statm(5). */
-static uint64_t memory_bytes(const struct collector *collector)
-{
-	char text[128];
-	ssize_t n = pread(collector->statm_fd, text, sizeof(text) - 1, 0);
-	const char *resident;
-
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	resident = strchr(text, ' ');
-	return resident ? strtoull(resident, NULL, 10) * (uint64_t)collector->page_bytes : 0;
-}
 
 static void fill(struct collector *collector, struct book *book, struct metrics_tenant *ret_tenant)
 {
@@ -74,7 +59,7 @@ void collector_tell_metrics(struct collector *collector)
 		.ring_peak_bytes = capture_ring_peak(collector->capture),
 		.ring_size_bytes = capture_ring_size(collector->capture),
 		.event_lag_ns = collector->lag_ns,
-		.memory_bytes = memory_bytes(collector),
+		.memory_bytes = heap_resident_bytes(&collector->heap),
 	};
 	struct metrics_tenant *tenants;
 	struct buffer text = {0};

@@ -11,6 +11,7 @@
 #include "cgroups_told.h"
 #include "collector.h"
 #include "flow_census.h"
+#include "heap.h"
 #include "rotated_file.h"
 #include "stores.h"
 #include "tenants.h"
@@ -61,8 +62,7 @@ struct collector {
 	uint64_t drain_failures; /* events may be gone without a hole to show it */
 	struct counters counters; /* as last read, or higher (metrics_grow) */
 	bool counters_unread;
-	int statm_fd;	 /* /proc/self/statm, opened while it could be */
-	long page_bytes;
+	struct heap heap;
 	uint64_t lag_ns; /* of the last event: from the kernel's clock to the end of its pipeline */
 };
 

@@ -73,7 +73,7 @@ static void bound_files(const struct rotation_limits *rotation)
 
 static int give_rights_away(struct collector *collector, char *reason)
 {
-	const int keep[] = {collector->wire->fd, capture_fd(collector->capture), collector->statm_fd, collector->options->stores_fd};
+	const int keep[] = {collector->wire->fd, capture_fd(collector->capture), collector->heap.statm_fd, collector->options->stores_fd};
 	int err = drop_rights_close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
 
 	if (err) {
@@ -92,8 +92,7 @@ int collector_prepare(struct collector *collector, char *reason)
 	int err = warm_up(collector);
 
 	if (!err) {
-		collector->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-		collector->page_bytes = sysconf(_SC_PAGESIZE);
+		heap_open(&collector->heap);
 		err = give_rights_away(collector, reason);
 		if (err)
 			return err;

@@ -7,25 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-/* Resident, by proc_pid_statm(5). */
-static uint64_t memory_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long long total = 0, resident = 0;
-	char text[128];
-
-	if (file && fgets(text, sizeof(text), file)) {
-		char *end;
-
-		total = strtoull(text, &end, 10);
-		resident = strtoull(end, NULL, 10);
-	}
-	if (file)
-		fclose(file);
-	return total ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
 
 void monitor_write_metrics(struct monitor *monitor)
 {
@@ -37,7 +18,7 @@ void monitor_write_metrics(struct monitor *monitor)
 		.gaps = monitor->gaps,
 		.requests_refused = audit_files_refused(monitor->files),
 		.file_errors = audit_files_failed(monitor->files),
-		.memory_bytes = memory_bytes(),
+		.memory_bytes = heap_resident_bytes(&monitor->heap),
 	};
 	char reason[METRICS_FILE_REASON_MAX] = "";
 	struct buffer text = {0};

@@ -11,6 +11,7 @@
 #include "audit_files.h"
 #include "canary.h"
 #include "cgroup_names.h"
+#include "heap.h"
 #include "monitor.h"
 #include "monitor_wire.h"
 #include "output_mark.h"
@@ -28,6 +29,7 @@ struct monitor {
 	struct output_mark *mark;
 	struct audit_files *files;
 	struct cgroup_names *cgroups;
+	struct heap heap;
 	struct buffer metrics_text; /* the collector's last */
 	bool metrics_failed;	    /* said */
 	uint64_t gaps;

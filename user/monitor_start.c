@@ -155,8 +155,10 @@ static int open_signals(void)
 int monitor_open(struct monitor *monitor, char *reason)
 {
 	const struct capture_options *capture = &monitor->options->capture;
-	int err = open_directory(monitor, reason);
+	int err;
 
+	heap_open(&monitor->heap);
+	err = open_directory(monitor, reason);
 	if (!err)
 		err = open_stores(monitor, reason);
 	if (!err)
@@ -188,6 +190,7 @@ void monitor_close(struct monitor *monitor)
 	monitor_kill_collector(monitor);
 	capture_close(monitor->capture);
 	cgroup_names_free(monitor->cgroups);
+	heap_close(&monitor->heap);
 	audit_files_free(monitor->files);
 	buffer_done(&monitor->metrics_text);
 	policy_free(monitor->policy);

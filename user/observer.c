@@ -77,6 +77,7 @@ static int feed_counters(struct observer *observer, uint64_t now_ns)
 void observer_let_through(struct observer *observer, uint64_t until_ns, uint64_t now_ns)
 {
 	struct input input = {.kind = INPUT_WIRE, .now_ns = now_ns};
+	unsigned int count = 0;
 	uint64_t flow;
 
 	until_ns = capture_settled(observer->capture, until_ns);
@@ -92,6 +93,8 @@ void observer_let_through(struct observer *observer, uint64_t until_ns, uint64_t
 			capture_mute(observer->capture, flow);
 			sequencer_mute(observer->sequencer, flow);
 		}
+		if (++count % OBSERVER_WRITE_EVENTS == 0)
+			observer_write_out(observer);
 	}
 }
 
@@ -167,8 +170,10 @@ int observer_turn(struct observer *observer)
 	go_through(observer, now_ns, false);
 	if (now_ns >= observer->next_tick_ns)
 		feed_tick(observer, now_ns);
-	if (now_ns >= observer->next_counters_ns)
+	if (now_ns >= observer->next_counters_ns) {
 		feed_counters(observer, now_ns);
+		heap_tend(&observer->heap, now_ns);
+	}
 	if (observer->recording)
 		recording_flush(observer->recording);
 	observer_write_out(observer);

@@ -13,6 +13,8 @@
 #include "recording.h"
 
 #define OBSERVER_PERIOD_MS 5
+/* Events after which is written what they made: the lines of a backlog must not all be in memory at once. */
+#define OBSERVER_WRITE_EVENTS 1024
 
 struct observer_options {
 	struct capture_options capture;

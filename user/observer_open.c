@@ -166,6 +166,7 @@ int observer_open(const struct observer_options *options, struct observer **ret_
 		return err;
 	}
 	sweep();
+	heap_open(&observer->heap);
 	observer->options = *options;
 	observer->options.pipeline.junit = options->junit != NULL;
 	observer->options.pipeline.bookings = options->db != NULL;
@@ -228,5 +229,6 @@ void observer_close(struct observer *observer)
 	buffer_done(&observer->out.calls);
 	buffer_done(&observer->out.junit);
 	cgroup_names_free(observer->cgroups);
+	heap_close(&observer->heap);
 	free(observer);
 }

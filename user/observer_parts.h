@@ -11,6 +11,7 @@
 #include "canary.h"
 #include "cgroup_names.h"
 #include "control.h"
+#include "heap.h"
 #include "store_writer.h"
 
 #define WAITING_REQUESTS_MAX 64
@@ -48,6 +49,7 @@ struct observer {
 	bool write_failed; /* said once, as is what follows */
 	bool lines_lost;
 	int64_t wall_offset_ns;
+	struct heap heap;
 };
 
 /* ---- observer.c ---- */

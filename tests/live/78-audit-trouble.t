@@ -276,6 +276,35 @@ peer.getresponse().read()
 
 
 @fact
+def what_a_backlog_took_is_given_back(live):
+    audit = Audit(live, *ALL)
+    callers = Callers(live)
+    caller, last, flooder = callers.caller("", 3000 if SLOW else 30000), callers.caller("", 1), callers.flooder("")
+    collector = audit.collector
+
+    def kib():
+        return int(status_of(collector)["RssAnon"].split()[0])
+    before = kib()
+    os.kill(collector, signal.SIGSTOP)
+    order(flooder)
+    order(caller)
+    done(caller)
+    flooder.kill()
+    flooder.wait()
+    os.kill(collector, signal.SIGCONT)
+
+    def last_is_there(): # the first ones find the ring full
+        order(last)
+        done(last)
+        return any(line["pid"] == last.pid for line in whole_lines(audit, "all"))
+    wait_until(last_is_there, "a call after the backlog")
+    read = kib()
+    wait_until(lambda: kib() < before + (32 << 10), f"the end of what the backlog took: {before} KiB before")
+    print(f"# {before} KiB anonymous before a backlog, {read} when it was read, {kib()} at last", flush=True)
+    equal((audit.collector, audit.stop()[0]), (collector, 0), "the collector, and the exit status")
+
+
+@fact
 def short_processes_without_end_cost_no_memory_and_no_call(live):
     rounds, of = (3, 100) if SLOW else (10, 500)
     count = rounds * of

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -186,6 +187,7 @@ static void work(void)
 	memset(memory, 1, 4096);
 	memory = realloc(memory, 128 << 20);
 	free(memory);
+	malloc_trim(0);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	nanosleep(&moment, NULL);
 	if (fprintf(stderr, "%s", "") < 0)
