@@ -121,15 +121,18 @@ static int drain_rings(struct collector *collector)
 
 /* ---- the loop ---- */
 
-/* The monitor has looked at it, and says what is wrong with one. */
+/* The monitor has looked at it, and says what is wrong with one. Each that is taken stays: logrotate asks for the same one every day. */
 static void take_policy(struct collector *collector)
 {
 	struct judge_options judge = collector->options->pipeline.judge;
 	struct policy *policy = NULL;
 	struct policy_error error;
-	int err = policy_parse(buffer_bytes(&collector->policy_text), &policy, &error);
+	int err;
 
 	collector->policy_due = false;
+	if (collector->policy && bytes_equal(policy_text(collector->policy), buffer_bytes(&collector->policy_text)))
+		return;
+	err = policy_parse(buffer_bytes(&collector->policy_text), &policy, &error);
 	if (!err && collector->policy)
 		err = policy_follow(policy, collector->policy);
 	if (err) {

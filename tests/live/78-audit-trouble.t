@@ -179,6 +179,29 @@ def files_are_opened_again_under_load_and_no_line_is_lost(live):
 
 
 @fact
+def the_same_policy_again_costs_no_memory(live):
+    rules = [{"name": f"rule-{i}", "match": {"path": f"/never/{i}/*"}, "class": "read"} for i in range(250)]
+    audit = Audit(live, *ALL, "--policy", live.write("policy.json", json.dumps({"rules": rules})))
+    collector = audit.collector
+
+    def reload(count):
+        for _ in range(count):
+            audit.process.send_signal(signal.SIGHUP)
+            audit.wait_for("READY=1")
+        caller = callers.caller("", 1)
+        order(caller)
+        done(caller)
+        audit.wait_for_lines("all", len(anonymous) + 1) # what the monitor said is taken before what is captured later
+        anonymous.append(int(status_of(collector)["RssAnon"].split()[0]))
+    callers, anonymous = Callers(live), []
+    reload(1)
+    reload(300)
+    print(f"# anonymous KiB after 1 and 301 reloads: {anonymous}", flush=True)
+    check(anonymous[1] < anonymous[0] + 2048, f"a policy is kept for each reload: {anonymous} KiB")
+    equal(audit.stop()[0], 0, "exit status")
+
+
+@fact
 def neither_the_collector_nor_a_tenant_opens_what_is_anothers(live):
     os.chmod(live.directory, 0o755)
     audit = Audit(live, *BY_UID)

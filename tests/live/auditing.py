@@ -53,9 +53,16 @@ class Audit:
 
     def wait_for(self, state):
         """Until the service manager is told that, or the process ends."""
+        pidfd = os.pidfd_open(self.process.pid)
+        try:
+            self.wait_beside(pidfd, state)
+        finally:
+            os.close(pidfd)
+
+    def wait_beside(self, pidfd, state):
         while True:
-            ready, _, _ = select.select([self.notify], [], [], HANG_SECONDS)
-            if not ready or self.process.poll() is not None:
+            ready, _, _ = select.select([self.notify, pidfd], [], [], HANG_SECONDS)
+            if self.notify not in ready:
                 self.process.kill()
                 raise AssertionError(f"{state} was not said: {self.process.communicate()[1]}")
             said = self.notify.recv(4096).decode()
