@@ -63,6 +63,9 @@ const char *output_remedy(int err)
 	case ENOSPC:
 	case EDQUOT:
 		return "the disk is full: make room";
+	case ENOSYS: /* of Linux 5.6; see beneath.h */
+		return "openat2(2) is refused here: let the filter of the service or container allow it "
+		       "(RestrictSUIDSGID=yes of a unit takes it away)";
 	default:
 		return "choose another place";
 	}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the surroundings take away: the missing thing and the remedy in one line, 125, and nothing is started."""
 
+import errno
 import os
 import platform
 import subprocess
@@ -12,7 +13,7 @@ from harness import check, equal, fact, play, wait_for_line
 WITHOUT = """
 import ctypes, os, struct, sys
 
-number, error = int(sys.argv[1]), 1
+number, error = int(sys.argv[1]), int(sys.argv[2])
 load, jump_if_equal, give = 0x20, 0x15, 0x06
 steps = [(load, 0, 0, 0), (jump_if_equal, 0, 1, number), (give, 0, 0, 0x00050000 | error), (give, 0, 0, 0x7FFF0000)]
 code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
@@ -21,10 +22,10 @@ prctl = ctypes.CDLL(None, use_errno=True).prctl
 prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_ulong]
 if prctl(38, 1, None, 0, 0) or prctl(22, 2, program, 0, 0):
     sys.exit(f"no filter: {os.strerror(ctypes.get_errno())}")
-os.execvp(sys.argv[2], sys.argv[2:])
+os.execvp(sys.argv[3], sys.argv[3:])
 """
-SYSTEM_CALLS = {"x86_64": {"bpf": 321, "wait4": 61, "signalfd4": 289},
-                "aarch64": {"bpf": 280, "wait4": 260, "signalfd4": 74}}[platform.machine()]
+SYSTEM_CALLS = {"x86_64": {"bpf": 321, "wait4": 61, "signalfd4": 289, "openat2": 437},
+                "aarch64": {"bpf": 280, "wait4": 260, "signalfd4": 74, "openat2": 437}}[platform.machine()]
 
 
 def refused(live, prefix, line):
@@ -35,8 +36,8 @@ def refused(live, prefix, line):
     check(not os.path.exists(marker), "the command was started")
 
 
-def without_call(live, name):
-    return ["/usr/bin/python3", live.write("without.py", WITHOUT), str(SYSTEM_CALLS[name])]
+def without_call(live, name, error=errno.EPERM):
+    return ["/usr/bin/python3", live.write("without.py", WITHOUT), str(SYSTEM_CALLS[name]), str(error)]
 
 
 def without_capabilities(*names):
@@ -79,6 +80,15 @@ def a_seccomp_filter_on_bpf_is_named(live):
 def without_a_call_that_a_run_rests_on_it_does_not_hang(live):
     refused(live, without_call(live, "wait4"), "cannot wait for the command: Operation not permitted")
     refused(live, without_call(live, "signalfd4"), "cannot take signals: Operation not permitted")
+
+
+@fact
+def an_audit_that_may_not_open_paths_without_links_says_what_takes_that_away(live):
+    process = live.nightclerk(["audit", "--netns-only", "--directory", live.path("audit")], without_call(live, "openat2", errno.ENOSYS))
+    result = live.finish(process)
+    equal((result.status, result.stderr),
+          (1, f"nightclerk: cannot use {live.path('audit')}: Function not implemented; openat2(2) is refused here: let the filter of "
+                "the service or container allow it (RestrictSUIDSGID=yes of a unit takes it away)\n"), "status and stderr")
 
 
 @fact
