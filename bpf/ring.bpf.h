@@ -11,17 +11,22 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "cast.h"
 #include "wire_event.h"
 
 /*
  * One member of a kernel structure. direct: a load, which the verifier guards;
  * for the programs of the tracepoint door, whose kernels (6.16 and later) have
  * bpf_rdonly_cast() of 6.2. Else a call of a helper, several times as long.
+ *
+ * The number stands for that function and is no helper's; user space puts its BTF
+ * id there (user/capture_cast.c). A weak __ksym would make libbpf before 1.5 look
+ * through the BTF of all modules where a kernel lacks it, which takes CAP_SYS_ADMIN.
  */
-extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak;
+static void *(*const rdonly_cast)(const void *object, __u32 type) = (void *)RDONLY_CAST_PLACEHOLDER;
 
 #define PEEK(direct, object, member)                                                               \
-	((direct) ? ((typeof(object))bpf_rdonly_cast(                                              \
+	((direct) ? ((typeof(object))rdonly_cast(                                                  \
 			     object, bpf_core_type_id_kernel(typeof(*(object)))))->member          \
 		  : BPF_CORE_READ(object, member))
 

@@ -466,7 +466,9 @@ static int open_door(struct capture *capture, const struct capture_options *opti
 	}
 	set_options(capture, options);
 	choose_programs(capture, options);
-	error = capture_bpf__load(capture->skeleton);
+	error = capture_put_casts(capture->skeleton->obj);
+	if (!error)
+		error = capture_bpf__load(capture->skeleton);
 	if (error) {
 		capture_reason_load(capture->door, error, reason);
 		return error;

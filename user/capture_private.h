@@ -65,6 +65,12 @@ struct capture {
 	int error;
 };
 
+/*
+ * Before the load: puts bpf_rdonly_cast() (Linux 6.2) where the programs that are to be loaded left room for it.
+ * 0, or -errno: -ENOENT where one needs it and this kernel has none.
+ */
+int capture_put_casts(struct bpf_object *object);
+
 struct share;
 
 /* Maps the table; map_fd is owned by the caller. 0 or -errno. */
