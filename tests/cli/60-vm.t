@@ -77,8 +77,8 @@ def tests_of_inside():
             ("one that dies", (DIES,), (1, ["# x.t: N s", "ok 1 - x.t: one", "not ok 2 - x.t: ended with 3",
                                             "# 1..1", "# ok 1 - one", "1..2"])),
             ("one without a plan", (SILENT,), (1, ["# x.t: N s", "not ok 1 - x.t: printed no plan", "1..1"])),
-            ("one that does not end", (LATE, "", "1"), (1, ["# x.t: N s", "ok 1 - x.t: one",
-                                                          "not ok 2 - x.t: had not ended after 1 s",
+            ("one that does not end", (LATE, "", "5"), (1, ["# x.t: N s", "ok 1 - x.t: one",
+                                                          "not ok 2 - x.t: had not ended after 5 s",
                                                           "# 1..1", "# ok 1 - one", "1..2"]))):
         with tempfile.TemporaryDirectory() as folder:
             equal(f"inside.py: {name}", inside(folder, *arguments), want)

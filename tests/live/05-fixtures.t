@@ -10,7 +10,7 @@ import re
 import socket
 import subprocess
 
-from harness import BUILD, ROOT, check, contains, equal, fact, play, read_lines, sha
+from harness import BUILD, ROOT, check, contains, equal, fact, play, read_lines, sha, wait_until
 
 PLAY = os.path.join(BUILD, "tests", "live", "play")
 
@@ -28,7 +28,7 @@ def charge_ids(mock):
 @fact
 def a_late_answer_makes_the_tool_charge_twice(live):
     mock = live.mock("--answer-after-client-leaves")
-    status, out, err = tool(live, "--timeout-ms", "300", mock.url)
+    status, out, err = tool(live, "--timeout-ms", "2000", mock.url)
     equal((status, json.loads(out)["charge_id"]), (0, "ch_0002"), "the tool's end")
     contains(err, "try 1 of 3: no whole answer in time", "stderr")
     equal(charge_ids(mock), ["ch_0001", "ch_0002"], "charges")
@@ -38,7 +38,7 @@ def a_late_answer_makes_the_tool_charge_twice(live):
 @fact
 def with_a_key_the_same_charge_comes_back(live):
     mock = live.mock("--answer-after-client-leaves=2")
-    status, out, _ = tool(live, "--key", "--timeout-ms", "300", mock.url)
+    status, out, _ = tool(live, "--key", "--timeout-ms", "2000", mock.url)
     equal((status, json.loads(out)["charge_id"]), (0, "ch_0001"), "the tool's end")
     equal(charge_ids(mock), ["ch_0001"] * 3, "charges")
     keys = {line["idem"] for line in mock.log}
@@ -60,6 +60,7 @@ def the_tool_gives_up_after_its_tries(live):
     status, out, err = tool(live, "--tries", "2", "--timeout-ms", "20", mock.url)
     equal((status, out), (1, ""), "the tool's end")
     equal(err.count("no whole answer in time"), 2, "tries")
+    wait_until(lambda: len(mock.log) == 2, "both requests in the log")
     mock.stop()
     equal(len(mock.log), 2, "requests")
 
@@ -87,7 +88,7 @@ def truncation_sends_the_head_and_so_many_bytes_of_the_body(live):
 def the_first_answers_take_their_delays(live):
     mock = live.mock("--delay-ms", "0,60000")
     tool(live, "--timeout-ms", "5000", mock.url)
-    status, _, err = tool(live, "--timeout-ms", "300", mock.url)
+    status, _, err = tool(live, "--timeout-ms", "2000", mock.url)
     equal(status, 0, "the tool's end")
     equal(err.count("no whole answer in time"), 1, "late answers")
     equal(len(mock.log), 3, "requests")

@@ -288,7 +288,7 @@ def on_a_narrow_terminal_the_target_has_its_room(live):
 
 @fact
 def a_block_that_comes_before_the_answer_says_that_its_line_follows(live):
-    mock = live.mock("--delay-ms", "0,700")
+    mock = live.mock("--delay-ms", "0,3000")
     watch = Watch(live, "--port", str(mock.port))
     post(mock)
     post(mock)

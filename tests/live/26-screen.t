@@ -10,7 +10,7 @@ from harness import BUILD, HANG_SECONDS, NIGHTCLERK, ROOT, check, contains, equa
 from terminal import Terminal, post, watch
 
 SCRIPT = """
-{build}/flaky-tool --timeout-ms 150 {url}
+{build}/flaky-tool --timeout-ms 500 {url}
 curl -s -o /dev/null {url} -d 'n=1'
 curl -s -o /dev/null '{url}?limit=1'
 curl -s -o /dev/null {url} -d 'n=1'
@@ -23,7 +23,7 @@ def script(live, mock):
 
 
 def record(live):
-    mock = live.mock("--delay-ms", "300")
+    mock = live.mock("--delay-ms", "1000")
     live.run(script(live, mock), options=["--record", live.path("script.recording")], replay=False).expect(10)
     return live.path("script.recording")
 
@@ -258,7 +258,7 @@ def a_recording_is_stepped_through(live):
     terminal = Terminal(live, [NIGHTCLERK, "replay", record(live), "--screen"])
     terminal.shows(r"STEP (\d+)/\1, .* 5 calls, 2 high 0 medium")
     steps = int(re.search(r"STEP (\d+)/", terminal.screen()).group(1))
-    terminal.keys("{")
+    terminal.keys("{", "{") # seconds back: the recording has less than two
     terminal.shows(rf"STEP 0/{steps}, 0.0/\S+ s .* 0 calls, 0 high 0 medium")
     seen = []
     for step in range(1, steps + 1):
@@ -350,12 +350,10 @@ def no_secret_is_shown_written_or_told(live):
     seen = [terminal.screen()]
     terminal.keys("w")
     terminal.shows("^written: ")
-    for open_keys in (["f", "Enter"], ["Escape", "Tab", "g", "Enter"]):
+    for open_keys, what in ((["f", "Enter"], "token=~"), (["Escape", "Tab", "g", "Enter"], "Authorization, ")): # masked; names alone
         terminal.keys(*open_keys)
-        terminal.shows("^WHAT WAS SENT$")
+        terminal.shows(f"(?s)^WHAT WAS SENT$.*{what}")
         seen.append(terminal.screen())
-    contains(seen[1], "token=~", "the masked query")
-    contains(seen[2], "Authorization, ", "the names of the fields")
     terminal.keys("q", "q")
     seen.append(terminal.ends(0))
     wait_until(lambda: os.path.exists(told) and os.path.getsize(told), "told of the finding")

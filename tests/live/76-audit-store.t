@@ -174,7 +174,7 @@ def users_have_stores_of_their_own(live):
 def a_collector_that_is_killed_under_load_leaves_a_sound_file(live):
     stores = Stores(live)
     audit = stores.audit()
-    client = live.start([sys.executable, stores.client, stores.port, "load*"], stderr=subprocess.DEVNULL)
+    client = live.start([sys.executable, stores.client, stores.port, "load*"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     rows = 0
     for _ in range(KILLS):
         wait_until(lambda: os.path.exists(stores.path("all")) and

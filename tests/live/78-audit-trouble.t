@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from auditing import Audit, is_alive, status_of
+from auditing import Audit, is_alive, status_of, whole_lines
 from callers import Callers, done, order
 from harness import BUILD, HANG_SECONDS, SLOW, check, contains, equal, fact, play, wait_until
 
@@ -30,19 +30,6 @@ def metrics_of(path):
     with open(path, encoding="utf-8") as file:
         lines = [line.rstrip("\n").rpartition(" ") for line in file if not line.startswith("#")]
     return {name: float(value) for name, _, value in lines}
-
-
-def whole_lines(audit, name):
-    """What a reader has while it is written: lines with their end, of all files, those that turn over meanwhile left out."""
-    folder = os.path.join(audit.directory, name)
-    for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        if entry.startswith("call_ledger"):
-            try:
-                with open(os.path.join(folder, entry), "rb") as file:
-                    lines = file.read().splitlines(True)
-            except FileNotFoundError:
-                continue
-            yield from (json.loads(line) for line in lines if line.endswith(b"\n"))
 
 
 def read_so_far(audit):
@@ -103,8 +90,10 @@ def a_new_life_counts_anew_and_its_sums_add_up(live):
         lines = audit.files(name)
         equal((len(lines), len(set(ids_of(lines)))), (2 * COUNT, 2 * COUNT), "lines, and different ids")
         summaries = audit.summaries(name)
-        equal([summary["incomplete"] for summary in summaries], [[GAP]], f"what keeps {name} from telling")
-        equal(summaries[0]["bytes"]["accepted"], summaries[0]["bytes"]["in_messages"], "bytes")
+        equal([summary["requests"] for summary in summaries], [COUNT], "requests of the second life, which alone has a summary")
+        check(GAP in summaries[0]["incomplete"], f"what keeps {name} from telling: {summaries[0]['incomplete']}")
+        count = summaries[0]["bytes"] # an end that the first life did not come to read is a hole of the second
+        equal(count["accepted"], count["in_messages"] + count["in_holes"] + count["in_blind"], "bytes")
 
 
 @fact
@@ -147,10 +136,10 @@ def killed_under_load_no_line_that_was_read_is_lost_and_no_id_is_there_twice(liv
     status, said = again.stop()
     equal(status, 0, "exit status")
     contains(said, "ended unclean", "what the next one says")
-    ids = ids_of(audit.files("all"))
+    ids = ids_of(whole_lines(audit, "all"))
     equal(len(ids), len(set(ids)), "different ids")
     equal(acknowledged - set(ids), set(), "lines that were there and are not")
-    gaps = {event["cause"] for event in audit.files("all", "events.jsonl") if event["kind"] == "gap"}
+    gaps = {event["cause"] for event in whole_lines(audit, "all", "events.jsonl") if event["kind"] == "gap"}
     equal(gaps, {"the collector was killed by signal 9 (Killed)"}, "gaps in the events")
 
 
@@ -267,7 +256,8 @@ def a_directory_that_vanishes_is_made_again(live):
     order(caller)
     done(caller)
     before = ids_of(audit.wait_for_lines("all", COUNT))
-    shutil.rmtree(audit.directory)
+    os.rename(audit.directory, audit.directory + ".gone") # at once: what is made again is not in the way
+    shutil.rmtree(audit.directory + ".gone")
     wait_until(lambda: os.path.exists(os.path.join(audit.directory, "all", "call_ledger.jsonl")), "a new file")
     order(caller)
     done(caller)
@@ -328,7 +318,7 @@ peer.getresponse().read()
 def what_a_backlog_took_is_given_back(live):
     audit = Audit(live, *ALL)
     callers = Callers(live)
-    caller, last, flooder = callers.caller("", 3000 if SLOW else 30000), callers.caller("", 1), callers.flooder("")
+    caller, last, flooder = callers.caller("", 100 if SLOW else 1000), callers.caller("", 1), callers.flooder("")
     collector = audit.collector
 
     def kib():
@@ -336,8 +326,9 @@ def what_a_backlog_took_is_given_back(live):
     before = kib()
     os.kill(collector, signal.SIGSTOP)
     order(flooder)
-    order(caller)
-    done(caller)
+    for _ in range(30): # each has a time of its own
+        order(caller)
+        done(caller)
     flooder.kill()
     flooder.wait()
     os.kill(collector, signal.SIGCONT)
@@ -368,7 +359,7 @@ def a_hundred_thousand_short_processes_cost_no_memory_and_no_call(live):
     processes = live.start([os.path.join(BUILD, "tests", "live", "short_processes"), str(count)])
     order(caller)
     done(caller)
-    equal(processes.wait(timeout=HANG_SECONDS), 0, "exit status of who starts them")
+    equal(processes.wait(timeout=5 * HANG_SECONDS), 0, "exit status of who starts them")
     per_minute = count * 60 / (time.monotonic() - begin)
     order(caller)
     done(caller)

@@ -135,7 +135,7 @@ def a_connection_off_loopback_is_refused_and_a_high_finding(live):
 def without_confine_it_leaves_and_is_only_told(live):
     devices()
     before = sent_packets()
-    result = live.run(["sh", "-c", f"curl -s -m 0.2 http://{ELSEWHERE}/; exit 0"]).expect(0)
+    result = live.run(["sh", "-c", f"curl -s -m 2 http://{ELSEWHERE}/; exit 0"]).expect(0)
     check(sent_packets() > before, "no packet left: the counter does not count")
     equal(refused(result), [("curl", "192.0.2.1:80", False)], "off_loopback events")
     check("off_loopback" not in result.stderr, f"an alert for what is only told\n{result.stderr}")

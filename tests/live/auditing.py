@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`nightclerk audit` as a service manager sees it, for live tests and for guests."""
 
+import decimal
+import json
 import os
 import select
 import signal
@@ -34,6 +36,32 @@ def is_collector(pid):
     except (FileNotFoundError, ProcessLookupError):
         return False
     return status["State"][0] != "Z" and (status["Name"], status["Seccomp"]) == ("clerk-collector", "2")
+
+
+def lines_so_far(path):
+    """Those that have their end: the last one may just be written. None of a file that is not there any more."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return []
+    return text[:text.rfind(b"\n") + 1].splitlines()
+
+
+def parsed(line):
+    """None: a write that SIGKILL cut off, whose line the next life has ended."""
+    try:
+        return json.loads(line, parse_float=decimal.Decimal)
+    except json.JSONDecodeError:
+        return None
+
+
+def whole_lines(audit, name, file="call_ledger.jsonl"):
+    """What a reader has while they are written and turned over: the lines of all files of that name."""
+    folder = os.path.join(audit.directory, name)
+    for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if entry.startswith(file):
+            yield from filter(None, map(parsed, lines_so_far(os.path.join(folder, entry))))
 
 
 class Audit:
@@ -84,16 +112,13 @@ class Audit:
         return read_lines(os.path.join(self.directory, name, file))
 
     def wait_for_lines(self, name, count, file="call_ledger.jsonl"):
-        path = os.path.join(self.directory, name, file)
+        path, lines = os.path.join(self.directory, name, file), []
 
         def look():
-            try:
-                with open(path, "rb") as opened:
-                    return opened.read().count(b"\n") >= count
-            except FileNotFoundError:
-                return False
+            lines[:] = lines_so_far(path)
+            return len(lines) >= count
         wait_until(look, f"{count} lines in {name}/{file}")
-        return self.lines(name, file)
+        return [parsed(line) for line in lines]
 
     def files(self, name, file="call_ledger.jsonl"):
         """The lines of that name, those set aside, too."""

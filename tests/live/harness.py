@@ -299,8 +299,11 @@ def bpf_objects_of(pid):
     """(kind, id) of the programs, maps and links that a process has open."""
     objects = set()
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as file:
-            objects.update(re.findall(r"^(prog|map|link)_id:\s*(\d+)$", file.read(), re.M))
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as file:
+                objects.update(re.findall(r"^(prog|map|link)_id:\s*(\d+)$", file.read(), re.M))
+        except FileNotFoundError: # closed meanwhile
+            continue
     return objects
 
 

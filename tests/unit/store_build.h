@@ -121,6 +121,7 @@ static inline const char *ask(struct fixture *f, const char *sql)
 	sqlite3 *db;
 
 	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 60000); /* a writer sweeps when it starts */
 	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
 		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 	f->answer[0] = '\0';
