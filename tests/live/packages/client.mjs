@@ -6,7 +6,7 @@
 import http from "node:http";
 
 const [name, ports] = process.argv.slice(2);
-const TIMEOUT_MS = process.env.NIGHTCLERK_SLOW ? 8000 : 4000; // of all endings at once, the package's own start included
+const TIMEOUT_MS = process.env.NIGHTCLERK_SLOW ? 8000 : 2000; // of all endings at once, the package's own start included
 const order = { sku: "bolt-m8", qty: 40 };
 
 async function openai(port, ending) {
