@@ -325,13 +325,15 @@ def what_a_backlog_took_is_given_back(live):
         return int(status_of(collector)["RssAnon"].split()[0])
     before = kib()
     os.kill(collector, signal.SIGSTOP)
-    order(flooder)
-    for _ in range(30): # each has a time of its own
-        order(caller)
-        done(caller)
-    flooder.kill()
-    flooder.wait()
-    os.kill(collector, signal.SIGCONT)
+    try:
+        order(flooder)
+        for _ in range(30): # each has a time of its own
+            order(caller)
+            done(caller)
+        flooder.kill()
+        flooder.wait()
+    finally: # a stopped one would outlive its monitor
+        os.kill(collector, signal.SIGCONT)
 
     def last_is_there(): # the first ones find the ring full
         order(last)
