@@ -5,6 +5,10 @@
 .DELETE_ON_ERROR:
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
+# A plain `make` builds on all processors; other goals install packages before they build, and say themselves what is parallel.
+ifeq ($(MAKELEVEL)$(or $(MAKECMDGOALS),all),0all)
+MAKEFLAGS += --jobs=$(shell nproc)
+endif
 SHELL := /bin/bash
 
 export PATH := $(PATH):/usr/sbin:/sbin
