@@ -28,27 +28,32 @@ static int find_function(int *ret_id)
 	return *ret_id < 0 ? *ret_id : 0;
 }
 
-static int fill(struct bpf_program *program, int *id)
+static bool has_placeholder(const struct bpf_program *program)
+{
+	const struct bpf_insn *insns = bpf_program__insns(program);
+
+	for (size_t i = 0; i < bpf_program__insn_cnt(program); i++)
+		if (is_placeholder(&insns[i]))
+			return true;
+	return false;
+}
+
+static int fill(struct bpf_program *program, int id)
 {
 	size_t count = bpf_program__insn_cnt(program);
 	struct bpf_insn *insns = calloc(count, sizeof(*insns));
-	bool found = false;
-	int error = 0;
+	int error;
 
 	if (!insns)
 		return -ENOMEM;
 	memcpy(insns, bpf_program__insns(program), count * sizeof(*insns));
-	for (size_t i = 0; i < count && !error; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!is_placeholder(&insns[i]))
 			continue;
-		found = true;
-		if (!*id)
-			error = find_function(id);
 		insns[i].src_reg = BPF_PSEUDO_KFUNC_CALL;
-		insns[i].imm = *id;
+		insns[i].imm = id;
 	}
-	if (!error && found)
-		error = bpf_program__set_insns(program, insns, count);
+	error = bpf_program__set_insns(program, insns, count);
 	free(insns);
 	return error;
 }
@@ -58,8 +63,13 @@ int capture_put_casts(struct bpf_object *object)
 	struct bpf_program *program;
 	int error = 0, id = 0;
 
-	bpf_object__for_each_program (program, object)
-		if (!error && bpf_program__autoload(program))
-			error = fill(program, &id);
+	bpf_object__for_each_program (program, object) {
+		if (error || !bpf_program__autoload(program) || !has_placeholder(program))
+			continue;
+		if (!id)
+			error = find_function(&id);
+		if (!error)
+			error = fill(program, id);
+	}
 	return error;
 }

@@ -121,7 +121,10 @@ static int drain_rings(struct collector *collector)
 
 /* ---- the loop ---- */
 
-/* The monitor has looked at it, and says what is wrong with one. Each that is taken stays: logrotate asks for the same one every day. */
+/*
+ * The monitor has looked at it, and says what is wrong with one. Each that is
+ * taken stays, so one that is in force is not: logrotate asks for it every day.
+ */
 static void take_policy(struct collector *collector)
 {
 	struct judge_options judge = collector->options->pipeline.judge;

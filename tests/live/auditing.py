@@ -49,19 +49,33 @@ def lines_so_far(path):
 
 
 def parsed(line):
-    """None: a write that SIGKILL cut off, whose line the next life has ended."""
-    try:
-        return json.loads(line, parse_float=decimal.Decimal)
-    except json.JSONDecodeError:
-        return None
+    return json.loads(line, parse_float=decimal.Decimal)
 
 
-def whole_lines(audit, name, file="call_ledger.jsonl"):
-    """What a reader has while they are written and turned over: the lines of all files of that name."""
+def whole_lines(audit, name, file="call_ledger.jsonl", cut=None):
+    """
+    What a reader has while they are written and turned over: the lines of all files of that name. Each must be
+    JSON; into the set cut, if one is given, go those that are not: SIGKILL in a write leaves half a line.
+    """
     folder = os.path.join(audit.directory, name)
     for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        if entry.startswith(file):
-            yield from filter(None, map(parsed, lines_so_far(os.path.join(folder, entry))))
+        for line in lines_so_far(os.path.join(folder, entry)) if entry.startswith(file) else ():
+            try:
+                yield parsed(line)
+            except json.JSONDecodeError:
+                if cut is None:
+                    raise
+                cut.add(line)
+
+
+def anonymous_kib(pid):
+    return int(status_of(pid)["RssAnon"].split()[0])
+
+
+def metrics_of(path):
+    with open(path, encoding="utf-8") as file:
+        lines = [line.rstrip("\n").rpartition(" ") for line in file if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
 
 
 class Audit:

@@ -12,19 +12,13 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "live"))
 
-from auditing import Audit, status_of  # pylint: disable=wrong-import-position
+from auditing import Audit, anonymous_kib, metrics_of  # pylint: disable=wrong-import-position
 from callers import Callers, done, order  # pylint: disable=wrong-import-position
 from harness import check, equal, fact, play, wait_until  # pylint: disable=wrong-import-position
 
 CGROUPS = "/sys/fs/cgroup"
 TENANTS = 20
 CALLS = int(os.environ.get("TENANT_CALLS", "500"))
-
-
-def metrics_of(path):
-    with open(path, encoding="utf-8") as file:
-        lines = [line.rstrip("\n").rpartition(" ") for line in file if not line.startswith("#")]
-    return {name: float(value) for name, _, value in lines}
 
 
 def holes_of(metrics, name):
@@ -64,10 +58,9 @@ def who_floods_loses_his_own_and_nobody_elses(live):
           f"ring {metrics['nightclerk_ring_peak_ratio']} at most; its summary: {audit.summaries(names[0])[-1]}; "
           f"anothers: {audit.summaries(names[1])[-1]['incomplete']}", flush=True)
     check(audit.files(names[0]), "nothing of who floods")
-    holes = holes_of(metrics, names[0]) # none where the collector keeps up; live/78 makes sure that some are
-    equal(holes.get(f'nightclerk_hole_bytes_total{{tenant="{names[0]}",cause="share"}}', 0.0),
-          metrics.get('nightclerk_lost_bytes_total{cause="share"}', 0.0), "what who floods lost of his share, and what all did")
-    equal(sum(holes.values(), 0.0), float(audit.summaries(names[0])[-1]["bytes"]["in_holes"]), "all that he lost, by his summary")
+    lost = sum(holes_of(metrics, names[0]).values(), 0.0) # none where the collector keeps up; live/78 makes sure that some are
+    equal(lost, metrics.get('nightclerk_lost_bytes_total{cause="share"}', 0.0), "all that was lost, and what who floods lost")
+    equal(lost, float(audit.summaries(names[0])[-1]["bytes"]["in_holes"]), "the same by his summary")
 
 
 @fact
@@ -80,15 +73,13 @@ def short_processes_cost_no_memory_and_no_call(live):
     order(caller)
     done(caller)
 
-    def kib():
-        return int(status_of(audit.collector)["RssAnon"].split()[0])
-    before, begin = kib(), time.monotonic()
+    before, begin = anonymous_kib(audit.collector), time.monotonic()
     subprocess.run(["/bin/sh", "-c", f"i=0; while [ $i -lt {count} ]; do (exec /bin/true); i=$((i + 1)); done"], check=True)
     per_minute = count * 60 / (time.monotonic() - begin)
     order(caller)
     done(caller)
     lines = audit.wait_for_lines("beside", 100)
-    after = kib()
+    after = anonymous_kib(audit.collector)
     print(f"# {count} processes, {per_minute:.0f} a minute: {before} KiB anonymous before, {after} after", flush=True)
     check(after < before + 4096, f"memory grows: {before}, {after} KiB")
     equal(audit.stop()[0], 0, "exit status")
